@@ -1,7 +1,7 @@
 # The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test sim chaos integrity check fmt bench bench-broker bench-clients bench-coordinators bench-cluster bench-spark interop docs fuzz generate clean
+.PHONY: help setup demo test-fast test sim chaos integrity check fmt bench bench-broker bench-backup bench-clients bench-coordinators bench-cluster bench-spark bench-registry interop dist docs fuzz generate clean
 
 SHELL  := bash
 VENV   := .venv
@@ -22,7 +22,7 @@ COMPUTING := tests/property tests/golden tests/sim tests/unit tests/architecture
 SECONDS = 60
 
 # A group is installed again only when what it was made from has changed.
-BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/*/*.pyx src/ottla/*/*.pxd src/ottla/*/*/*.pyx)
+BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/*/*.pyx src/ottla/*/*.pxd src/ottla/*/*/*.pyx src/ottla/*/*/*.pxd)
 
 # uv must not fetch an interpreter: that would need more than PyPI.
 export UV_PYTHON_DOWNLOADS := never
@@ -41,26 +41,32 @@ setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs
 demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed half-way (two minutes; Spark is 450 MB to fetch)
 	@$(BIN)/ottla demo
 
-test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (six minutes on two cores, and five for those of Spark; the long run is `make fuzz`)
+test-fast: $(VENV)/.rewritten-unit ## the first run: the tests that need no Spark and little time (two minutes on two cores, set-up included)
+	$(say) "pytest tests/unit"
+	@$(BIN)/pytest -n auto $(BY_FILE) -m 'not slow and not long and not interop' tests/unit
+
+test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (nine minutes on two cores, and eight for those of Spark; the long run is `make fuzz`)
 	$(say) "pytest, and beside it pytest tests/clients tests/cluster, whose output comes afterwards"
 	@$(BIN)/pytest -n $(JOBS) $(BY_FILE) tests/clients tests/cluster > $(VENV)/clients.log 2>&1 & waiting=$$!; \
 	  $(BIN)/pytest -n auto $(BY_FILE) $(COMPUTING); computed=$$?; \
 	  wait $$waiting; waited=$$?; cat $(VENV)/clients.log; test $$computed = 0 -a $$waited = 0
+	$(say) "mypy --strict, with the types of Spark"
+	@$(BIN)/mypy
 	$(say) "pytest tests/spark (one Spark session, one broker)"
 	@$(BIN)/pytest tests/spark
 
-sim: $(VENV)/.core ## clusters in a simulation, under faults, from new seeds, one a core: make sim SECONDS=600 SEED=1 PROFILE=elections NODES=3
-	@$(BIN)/ottla sim --for $(SECONDS) --jobs $(or $(SIM_JOBS),$(shell nproc 2>/dev/null || echo 2)) --profile $(or $(PROFILE),all) \
+sim: $(VENV)/.core ## clusters in a simulation, under faults, from new seeds, one a core: make sim SECONDS=600 SEED=1 PROFILE=elections NODES=3, or HOURS=1 of each profile
+	@$(BIN)/ottla sim $(if $(HOURS),--hours $(HOURS),--for $(SECONDS)) --jobs $(or $(SIM_JOBS),$(shell nproc 2>/dev/null || echo 2)) --profile $(or $(PROFILE),all) \
 	  $(if $(NODES),--nodes $(NODES)) $(if $(SEED),--seed $(SEED))
 
 chaos: $(VENV)/.core ## three real processes, killed, paused and cut off, and a verdict: make chaos SECONDS=60 SEED=1 TARGET=apache-kafka|mixed
-	@$(BIN)/python tests/chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(TARGET),--target $(TARGET)) \
+	@$(BIN)/python -m tests.chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(TARGET),--target $(TARGET)) \
 	  $(if $(CANARY),--canary $(CANARY)) --history $(VENV)/chaos.jsonl
 
 integrity: $(VENV)/.core ## all that producers can send at once, on real nodes, read back by every reader: make integrity SECONDS=600 SEED=1
-	@$(BIN)/python tests/integrity --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.integrity --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-check: $(VENV)/.test $(VENV)/.check ## lint, formatting, types, imports, freshness of generated files
+check: $(VENV)/.check ## lint, formatting, types, imports, freshness of generated files
 	$(say) "ruff check"
 	@$(BIN)/ruff check
 	$(say) "ruff format --check"
@@ -96,11 +102,19 @@ bench-clients: $(VENV)/.bench ## our clients beside confluent-kafka, aiokafka an
 	@$(BIN)/python bench/clients
 	@$(BIN)/python bench/tools.py
 
+bench-backup: $(VENV)/.bench ## ottla backup and restore beside kafka-console-consumer (needs Java and Maven; three minutes): make bench-backup MEGABYTES=10000
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-backup needs java and mvn on PATH"; exit 1; }
+	@$(BIN)/python bench/backup.py $(if $(MEGABYTES),--megabytes $(MEGABYTES))
+
 bench-spark: $(VENV)/.test ## the Spark source beside Spark's own Kafka connector, operators, Nexmark (the same needs; twenty minutes)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-spark needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/spark
 	@$(BIN)/python bench/spark/operators.py
 	@$(BIN)/python bench/spark/nexmark.py
+
+bench-registry: $(VENV)/.test ## the schema registry beside Apicurio's (needs Java 21, which JAVA_21 may name, and Maven; ten minutes)
+	@command -v mvn >/dev/null || { echo "make bench-registry needs mvn on PATH"; exit 1; }
+	@$(BIN)/python bench/registry
 
 fuzz: $(VENV)/.test $(VENV)/.rewritten ## the long run: many more cases of the fuzz and crash tests
 	$(say) "pytest -m long"
@@ -111,12 +125,15 @@ interop: $(VENV)/.interop ## run beside Apache Kafka (needs Java and Maven; half
 	$(say) "pytest -m interop"
 	@$(BIN)/pytest -n 4 --maxschedchunk 1 -m interop
 
-generate: $(VENV)/.core ## write the generated files again (stubs, settings reference)
-	@for tool in message_stub client_keywords settings_reference; do \
+dist: $(VENV)/.dist ## a source distribution and wheels, each tried in empty environments, with a compiler and without (Python 3.11 to 3.13)
+	@$(BIN)/python tools/dist.py $(if $(ONLY),--only $(ONLY))
+
+generate: $(VENV)/.core ## write the generated files again (stubs, settings reference, compatibility tables)
+	@for tool in message_stub client_keywords admin_stub settings_reference compatibility_tables; do \
 	  if [ -e tools/$$tool.py ]; then echo "tools/$$tool.py"; $(BIN)/python tools/$$tool.py || exit 1; fi; done
 
-docs: generate ## the same as generate, and say where the pages are
-	$(say) "read docs/README.md; the settings reference is docs/settings.md"
+docs: $(VENV)/.docs ## the documentation as a site in build/site, with a reference made from the program; a link to nowhere fails
+	@$(BIN)/python tools/docs_site.py
 
 clean: ## remove .venv, caches and build output
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info
@@ -151,8 +168,8 @@ $(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
 	@$(call install,--editable '.[arrow]')
 	@touch $@
 
-$(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
-	$(say) "installing what 'make $*' needs"
+$(VENV)/.unit $(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.dist $(VENV)/.docs $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
+	$(say) "installing the dependency group '$*'"
 	@$(call install,--group $*)
 	@# The library of the extra `gssapi` is built with the headers of Kerberos. Where there are none, its tests are skipped.
 	@$(if $(filter interop,$*),! command -v krb5-config >/dev/null || { $(call install,--editable '.[gssapi]'); })
@@ -160,8 +177,14 @@ $(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.interop: $(VE
 
 # pytest rewrites the asserts of every test file and keeps the result. Once, before workers that start together each do it;
 # without a look at the tests in them.
+rewrite = $(BIN)/pytest --collect-only -o python_functions=none -o python_classes=None $(1) >/dev/null
 $(VENV)/.rewritten: $(VENV)/.test
-	@$(BIN)/pytest --collect-only -o python_functions=none -o python_classes=None tests/unit >/dev/null & other=$$!; \
-	  $(BIN)/pytest --collect-only -o python_functions=none -o python_classes=None $(filter-out tests/unit,$(COMPUTING)) \
-	  tests/clients tests/cluster >/dev/null; wait $$other || true
+	@$(call rewrite,tests/unit) & other=$$!; \
+	  $(call rewrite,$(filter-out tests/unit,$(COMPUTING)) tests/clients tests/cluster); wait $$other || true
+	@touch $@
+
+# A half for each of two processors.
+$(VENV)/.rewritten-unit: $(VENV)/.unit
+	@$(call rewrite,$(wordlist 1,7,$(wildcard tests/unit/*))) & other=$$!; \
+	  $(call rewrite,$(wordlist 8,99,$(wildcard tests/unit/*))); wait $$other || true
 	@touch $@

@@ -13,15 +13,16 @@ from typing import Any
 
 from compare import print_table
 
+from ottla.apis.table import APIS
 from ottla.base.ids import Uuid
-from ottla.broker.access.denials import Denials
-from ottla.broker.access.gate import Gate
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.security.acls.authorizer import Authorizer
+from ottla.serving.access.denials import Denials
+from ottla.serving.access.gate import Gate
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.acls import AclOperation, AclPermission, AclResource, PatternType
 from ottla.wire.apis import ApiKey
 from ottla.wire.messages import (
@@ -115,7 +116,9 @@ def main() -> None:
         ("metadata", ApiKey.METADATA, 12, MetadataRequest(topics=[topic], allow_auto_topic_creation=False)),
     ):
         handed_on: list[Any] = []
-        handle = gate.around(key, lambda _context, request, _respond, to=handed_on: to.append(request))
+        row = APIS[key]
+        assert row.broker is not None
+        handle = gate.around(row, row.broker, lambda _context, request, _respond, to=handed_on: to.append(request))
         context = RequestContext(key, version, 1, "bench", client, 0.0, 100)
         handle(context, request, print)
         assert len(handed_on) == 1, "it is allowed"

@@ -17,16 +17,15 @@ from pathlib import Path
 from ottla.base.ids import TopicPartition
 from ottla.log.checkpoint import read_offsets
 from ottla.log.cleaning.cleaning import clean
-from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleaningDone
-from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
+from ottla.log.cleaning.planning import CleanerLimits, cleanable, plan_cleaning
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import PartitionLog
 from ottla.records.builder import BatchBuilder
 from ottla.testing.clock import FixedClock
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 PARTITION = TopicPartition("orders", 0)
 MB = 1_000_000
@@ -62,7 +61,7 @@ def clean_here(directory: Path) -> float:
 
 def clean_with_kafka(directory: Path, home: Path) -> float:
     """What Kafka says of its own cleaning of the same log."""
-    from apache_kafka import ApacheKafka
+    from tests.interop.apache_kafka import ApacheKafka
 
     config = {"log.cleaner.backoff.ms": 300, "log.cleaner.min.cleanable.ratio": 0, "log.cleanup.policy": "compact"}
     options = ("-Xms512m", "-Xmx1g", "-XX:+UseG1GC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=info")

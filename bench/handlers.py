@@ -1,5 +1,6 @@
-"""What a request costs in its handler, beside the log's own work and without a socket.
+"""What a request costs from the dispatcher on, beside the log's own work and without a socket.
 
+    dispatch  the request whose handler does least: SaslHandshake, out of turn
     produce   one batch of ten 100-byte records: the handler, and of that the check of the batch and the append
     fetch     up to 1 MB from the end, the middle and, with nothing new, of a session of many partitions
 
@@ -23,21 +24,20 @@ from compare import print_table
 
 from ottla.base.ids import Uuid
 from ottla.broker.broker import Broker
-from ottla.broker.dispatch import find_handler
+from ottla.broker.dispatch import dispatcher
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.log.log_dirs import LogDirs
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
-from ottla.node.clock import SystemClock
-from ottla.node.real_world import real_world
+from ottla.node.real_world import SystemClock, real_world
 from ottla.records.builder import build_batch
 from ottla.records.validate import validate_produced
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message
-from ottla.wire.messages import FetchRequest, PartitionRecord, ProduceRequest, TopicRecord
+from ottla.wire.messages import FetchRequest, PartitionRecord, ProduceRequest, SaslHandshakeRequest, TopicRecord
 
 ROUNDS = 9
 CALLS = 5_000
@@ -107,8 +107,9 @@ class Cases:
         self.request = produce_request(self.batch)
         self.produce_context = context_of(ApiKey.PRODUCE, 13)
         self.fetch_context = context_of(ApiKey.FETCH, 17)
-        self.handle_produce = find_handler(ApiKey.PRODUCE, 13)
-        self.handle_fetch = find_handler(ApiKey.FETCH, 17)
+        self.handshake_context = context_of(ApiKey.SASL_HANDSHAKE, 1)
+        self.handshake = SaslHandshakeRequest(mechanism="PLAIN")
+        self.handle = dispatcher(broker)
         self.partition = broker.partitions["bench", 0]
         self.other_log = broker.partitions["bench", IDLE_PARTITIONS].log
         self.replies: list[Message | None] = []
@@ -117,9 +118,12 @@ class Cases:
     def reply(self, message: Message | None) -> None:
         self.replies = [message]
 
+    def dispatch(self) -> None:
+        self.handle(self.handshake_context, self.handshake, self.reply)
+
     def produce(self) -> None:
         self.batch[0:8] = bytes(8)  # as a client sends it: an append has assigned the offset in place
-        self.handle_produce(self.broker, self.produce_context, self.request, self.reply)
+        self.handle(self.produce_context, self.request, self.reply)
 
     def validate(self) -> None:
         self.batch[0:8] = bytes(8)
@@ -136,16 +140,16 @@ class Cases:
 
     def _fetch(self, offset: int) -> None:
         request = fetch_request(offset, range(1), session_epoch=-1)
-        self.handle_fetch(self.broker, self.fetch_context, request, self.reply)
+        self.handle(self.fetch_context, request, self.reply)
 
     def fetch_session(self) -> None:
         if not self.session_id:
             request = fetch_request(0, range(1, IDLE_PARTITIONS), session_epoch=0)
-            self.handle_fetch(self.broker, self.fetch_context, request, self.reply)
+            self.handle(self.fetch_context, request, self.reply)
             self.session_id, self.session_epoch = self.replies[0].session_id, 0  # type: ignore[union-attr]
         self.session_epoch += 1
         request = fetch_request(0, range(0), session_id=self.session_id, session_epoch=self.session_epoch)
-        self.handle_fetch(self.broker, self.fetch_context, request, self.reply)
+        self.handle(self.fetch_context, request, self.reply)
 
 
 def microseconds(call: Callable[[], None]) -> list[float]:
@@ -162,6 +166,7 @@ def microseconds(call: Callable[[], None]) -> list[float]:
 def run(cases: Cases) -> None:
     rows: list[list[str]] = []
     for name, call in (
+        ("dispatch", cases.dispatch),
         ("produce: handler", cases.produce),
         ("  of which the check", cases.validate),
         ("  of which the append", cases.append),

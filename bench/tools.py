@@ -16,9 +16,9 @@ from statistics import median
 
 from compare import print_table
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "interop")]
+sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from apache_kafka import MAIN_CLASSES, QUICK_START, libraries  # noqa: E402  (beside the tests)
+from tests.interop.apache_kafka import MAIN_CLASSES, QUICK_START, libraries  # noqa: E402  (beside the tests)
 
 from ottla.testing import Broker  # noqa: E402
 

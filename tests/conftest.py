@@ -9,15 +9,19 @@ import pytest
 
 from ottla.base.lent import POISON_VARIABLE, poison
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 
 def pytest_configure() -> None:
     """A shell has background jobs ignore Ctrl-C, and with them all that they start; what tests start must not.
 
-    Buffers that are lent are poisoned when they are given back, here and in every process that a test starts.
+    Buffers that are lent are poisoned when they are given back, here and in every process that a test starts. Such a
+    process finds `tests`, too.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ[POISON_VARIABLE] = "1"
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))
     poison()
 
 

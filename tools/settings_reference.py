@@ -27,7 +27,8 @@ continues it, and `\\uXXXX` is a character by number; the bytes are ISO 8859-1. 
 `${provider:path:key}` references are not replaced.
 
 *Dynamic* says whether a running node takes a new value: for one broker, or for the whole cluster. A topic's settings
-can all be changed while it is in use; a client's are read once.
+can all be changed while it is in use; a client's are read once. The [schema registry](registry.md)'s settings have the
+names of Confluent's.
 
 This page is written by `make generate` from the tables in `src/ottla/config/tables`.
 """
@@ -40,6 +41,7 @@ CHAPTERS = {
     "Admin": (Scope.ADMIN, slice(1)),
     # What follows a client's own section is the same for all three.
     "Every client": (Scope.ADMIN, slice(1, None)),
+    "Schema registry": (Scope.REGISTRY, slice(None)),
 }
 
 

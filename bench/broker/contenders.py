@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "interop"), str(ROOT / "bench"), str(ROOT / "src")]
+sys.path[:0] = [str(ROOT), str(ROOT / "bench"), str(ROOT / "src")]
 
-from apache_kafka import ApacheKafka  # noqa: E402  (it lives beside the tests)
+from tests.interop.apache_kafka import ApacheKafka  # noqa: E402  (it lives beside the tests)
 from wire_client import WireClient  # noqa: E402
 
 from ottla.testing.free_ports import free_ports  # noqa: E402

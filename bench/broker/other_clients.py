@@ -45,7 +45,7 @@ def java_producer_small(node: Contender) -> float:
 
 
 def _java_producer(node: Contender, size: int) -> float:
-    from apache_kafka import MAIN_CLASSES, java
+    from tests.interop.apache_kafka import MAIN_CLASSES, java
 
     words = f"--topic clients --num-records {JAVA_RECORDS[size]} --record-size {size} --throughput -1"
     done = java(
@@ -60,7 +60,7 @@ def _java_producer(node: Contender, size: int) -> float:
 
 def java_consumer(node: Contender) -> float:
     """What it reports for the time in which it fetched: without the start of the JVM and the join of the group."""
-    from apache_kafka import MAIN_CLASSES, java
+    from tests.interop.apache_kafka import MAIN_CLASSES, java
 
     words = f"--topic clients --num-records {JAVA_RECORDS[100]} --bootstrap-server {node.bootstrap} --hide-header"
     done = java(MAIN_CLASSES["kafka-consumer-perf-test"], *words.split(), java_options=JAVA_OPTIONS)

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from apache_kafka import ApacheKafka
 from contenders import JAVA_OPTIONS, SETTINGS, Contender, free_ports, scratch_directory
 from load import LARGE, LARGE_RECORDS, SMALL, SMALL_RECORDS, alternating, fetch, run_window
 from report import Row, compared
+from tests.interop.apache_kafka import ApacheKafka
 from throughput import FETCH_BYTES, fill
 from wire_client import WireClient, produce_request
 

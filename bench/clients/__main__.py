@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parents[1] / "tests" / "interop")]
+sys.path[:0] = [str(HERE.parents[1])]
 
 from works import WORKS, Work  # noqa: E402  (beside this file)
 
@@ -79,7 +79,7 @@ def _node(name: str) -> Iterator[str]:
         with RunningNode() as node:
             yield node.bootstrap
     else:
-        from apache_kafka import ApacheKafka
+        from tests.interop.apache_kafka import ApacheKafka
 
         with ApacheKafka() as kafka:
             yield kafka.bootstrap

@@ -20,10 +20,10 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "broker")]
 from contenders import JAVA_OPTIONS, SETTINGS  # noqa: E402  (what is shared lies beside)
 from wire_client import WireClient  # noqa: E402
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tests" / "chaos")]
+sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
-from apache_kafka import libraries  # noqa: E402
-from chaos_cluster import free_ports  # noqa: E402
+from tests.chaos.chaos_cluster import free_ports  # noqa: E402
+from tests.interop.apache_kafka import libraries  # noqa: E402
 
 from ottla import Admin, NewTopic  # noqa: E402
 from ottla.admin import ElectionType, TopicDescription  # noqa: E402

@@ -13,9 +13,9 @@ from contenders import ROOT, Contender
 from report import Row, compared
 from wire_client import WireClient
 
-sys.path.append(str(ROOT / "tests" / "clients"))
+sys.path.append(str(ROOT))
 
-from group_member import GroupMember
+from tests.clients.group_member import GroupMember
 
 TOPIC = "bereaved"
 PARTITIONS = 6

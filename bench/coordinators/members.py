@@ -120,14 +120,14 @@ def run_members(clients: list[WireClient], scripts: list[Script], done: Callable
             selector.register(each.client.socket, selectors.EVENT_READ, each)
         resting: list[tuple[float, int, _Running]] = []
 
-        def go_on(each: _Running, step: Step) -> None:
+        def resume(each: _Running, step: Step) -> None:
             if isinstance(step, float):
                 heapq.heappush(resting, (time.perf_counter() + step, id(each), each))
             else:
                 each.ask(step)
 
         for each in running:
-            go_on(each, next(each.script))
+            resume(each, next(each.script))
         while not done():
             now = time.perf_counter()
             if now - started > TIMEOUT_S:
@@ -135,10 +135,10 @@ def run_members(clients: list[WireClient], scripts: list[Script], done: Callable
             wait_s = max(resting[0][0] - now, 0.0) if resting else 1.0
             for key, _ in selector.select(wait_s):
                 for answer in key.data.answers():
-                    go_on(key.data, key.data.script.send(answer))
+                    resume(key.data, key.data.script.send(answer))
             while resting and resting[0][0] <= time.perf_counter():
                 each = heapq.heappop(resting)[2]
-                go_on(each, next(each.script))
+                resume(each, next(each.script))
         return time.perf_counter() - started
 
 

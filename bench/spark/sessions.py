@@ -9,7 +9,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1] / "tests" / "interop")]
+sys.path[:0] = [str(HERE.parents[1])]
 
 import sparks_own  # noqa: E402
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ottla.client.blocking.admin import Admin as Admin
     from ottla.client.blocking.consumer import Consumer as Consumer
     from ottla.client.blocking.producer import Producer as Producer
+    from ottla.client.blocking.schema_registry import SchemaRegistryClient as SchemaRegistryClient
     from ottla.client.consumer.dead_letters import DeadLetters as DeadLetters
     from ottla.client.consumer.group_bond import RebalanceListener as RebalanceListener
     from ottla.client.interceptors import ConsumerInterceptor as ConsumerInterceptor
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ottla.client.topic_partition import RecordMetadata as RecordMetadata
     from ottla.records.kernel import ConsumerRecord as ConsumerRecord
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _PUBLIC = {
     "Admin": "ottla.client.blocking.admin",
@@ -44,6 +45,7 @@ _PUBLIC = {
     "RebalanceListener": "ottla.client.consumer.group_bond",
     "RecordMetadata": "ottla.client.topic_partition",
     "RecordToSend": "ottla.client.interceptors",
+    "SchemaRegistryClient": "ottla.client.blocking.schema_registry",
     "TopicPartition": "ottla.base.ids",
 }
 """Where each public name is."""

@@ -6,11 +6,13 @@ if TYPE_CHECKING:
     from ottla.client.aio.admin import Admin as Admin
     from ottla.client.aio.consumer import Consumer as Consumer
     from ottla.client.aio.producer import Producer as Producer
+    from ottla.client.aio.schema_registry import SchemaRegistryClient as SchemaRegistryClient
 
 _PLACES = {
     "Admin": "ottla.client.aio.admin",
     "Consumer": "ottla.client.aio.consumer",
     "Producer": "ottla.client.aio.producer",
+    "SchemaRegistryClient": "ottla.client.aio.schema_registry",
 }
 
 

@@ -33,6 +33,16 @@ def test_the_keywords_of_clients_are_fresh() -> None:
     assert client_keywords.STUB.read_text() == client_keywords.stub_text(), "stale: run `make generate`"
 
 
+def test_the_stub_of_the_admins_is_fresh() -> None:
+    admin_stub = tool("admin_stub")
+    assert admin_stub.STUB.read_text() == admin_stub.stub_text(), "stale: run `make generate`"
+
+
+def test_the_tables_of_compatibility_are_fresh() -> None:
+    compatibility_tables = tool("compatibility_tables")
+    assert compatibility_tables.PAGE.read_text() == compatibility_tables.page(), "stale: run `make generate`"
+
+
 def test_the_settings_page_has_every_setting() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     missing = [row.name for scope in Scope for row in settings(scope).values() if f"| `{row.name}` |" not in page]

@@ -20,7 +20,6 @@ HARMLESS = {
     ("broker/partitions/logs_in_making.py", "self._names"): "each is told to a list of its own",
     (f"{DECISIONS}/registration.py", "given"): "whether any of them is reserved",
     (f"{DECISIONS}/registration.py", "supported.keys() | finalized.keys()"): "one error, whichever is first",
-    ("node/signals.py", "numbers"): "each signal by itself",
     ("runtime/timers.py", "self._set"): "timers that are cancelled together",
 }
 

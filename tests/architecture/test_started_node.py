@@ -2,7 +2,7 @@
 
 Start-up time and memory follow from what is loaded, and what is loaded can be told exactly. A module that shows up here
 was imported by something that every node loads; look at who (`python -X importtime -m ottla.cli.main start`), and
-import it where it is used, or defer it (`ottla.cli.start.RARELY_USED`).
+import it where it is used.
 """
 
 import subprocess
@@ -39,6 +39,7 @@ LIBRARIES = {
     "re2": "is for expressions that clients send",
     "pyarrow": "is for those who ask for Arrow",
     "ctypes": "is for what Python has no function for",
+    "httptools": "is for `--metrics`, `--faults` and `--registry`",
 }
 STANDARD = {
     "pathlib": "brings urllib and ipaddress; os.path will do",
@@ -56,6 +57,7 @@ STANDARD = {
 OURS = {
     "ottla.broker.data.produce": "handlers are imported with their first request",
     "ottla.broker.data.fetch": "handlers are imported with their first request",
+    "ottla.serving.access": "is for an authorizer, and not every node has one",
     "ottla.broker.access": "is for an authorizer, and not every node has one",
     "ottla.security.acls.authorizer": "is for an authorizer, and not every node has one",
     "ottla.log.cleaning.cleaning": "is for the cleaner's own process",
@@ -64,6 +66,11 @@ OURS = {
     "ottla.node.faults": "is for `--faults`",
     "ottla.node.metrics.node_metrics": "is for `--metrics`",
     "ottla.node.storage.formatting": "a directory is formatted once",
+    "ottla.wire.http": "is for `--metrics`, `--faults` and `--registry`",
+    "ottla.node.registry_inside": "is for `--registry`",
+    "ottla.registry": "is for `--registry`",
+    "ottla.schemas": "is for a registry, and for clients",
+    "ottla.client": "is for programs, and for a registry",
     "ottla.testing": "is for tests",
 }
 

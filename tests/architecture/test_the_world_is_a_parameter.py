@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "ottla"
-ADAPTERS = {"log/disk.py", "log/file_system_sync.py"}
+ADAPTERS = {"log/disk.py"}
 PARTS = ("controller", "broker", "log", "machines")
 
 CHANCE = {"urandom", "getrandom", "getrandbits", "SystemRandom", "token_bytes", "token_hex", "uuid1", "uuid4"}

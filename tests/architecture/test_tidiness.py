@@ -85,6 +85,8 @@ def test_the_version_is_written_the_same_everywhere() -> None:
     from ottla import __version__
 
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == __version__
+    newest, *_ = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest == __version__
 
 
 def test_every_link_between_our_pages_leads_somewhere() -> None:
@@ -130,13 +132,7 @@ def test_what_is_beside_apache_kafka_is_marked_so() -> None:
     assert [file.name for file in files if "\npytestmark = pytest.mark.interop" not in file.read_text()] == []
 
 
-def test_modules_of_tests_have_names_of_their_own() -> None:
-    """Test files import their neighbours by bare name, so two of one name would be taken for each other."""
-    packaged = {path.parent for path in (ROOT / "tests").rglob("__init__.py")}
-    names = [
-        path.name
-        for path in committed_files()
-        if path.is_relative_to(ROOT / "tests") and path.suffix == ".py" and path.parent not in packaged
-    ]
-    repeated = sorted({name for name in names if names.count(name) > 1} - {"conftest.py", "__main__.py"})
-    assert repeated == []
+def test_every_directory_of_tests_is_a_package() -> None:
+    """Tests import each other by their whole names, and two of one name in two rooms are two modules."""
+    rooms = {path.parent for path in committed_files() if path.is_relative_to(ROOT / "tests") and path.suffix == ".py"}
+    assert {room for room in rooms if not (room / "__init__.py").exists()} == set()

@@ -10,14 +10,13 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from chaos_cluster import OURS, TARGETS, ChaosCluster
-from chaos_faults import inflict
-from chaos_load import Load
-from recorder import Recorder
-
 from ottla.base.lent import POISON_VARIABLE
 from ottla.testing.chaos.operations import Operation, Outcome, read_operations
 from ottla.testing.chaos.verdict import counts, judge, table
+from tests.chaos.chaos_cluster import OURS, TARGETS, ChaosCluster
+from tests.chaos.chaos_faults import inflict
+from tests.chaos.chaos_load import Load
+from tests.chaos.recorder import Recorder
 
 _QUIET_S = 3.0
 _LEAST_ACKNOWLEDGED = 100
@@ -40,7 +39,6 @@ def main() -> int:
     given = options()
     os.environ[POISON_VARIABLE] = "1"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))  # and so ends the nodes
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "interop"))  # where Apache Kafka's jars are known
     if given.judge is not None:
         with given.judge.open(encoding="utf-8") as lines:
             return _tell_verdict(list(read_operations(lines)))

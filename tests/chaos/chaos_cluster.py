@@ -12,12 +12,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from node_links import NodeLinks
-from node_machines import NodeMachines
-
 from ottla import Admin
 from ottla.errors import KafkaError
 from ottla.testing.free_ports import free_ports
+from tests.chaos.node_links import NodeLinks
+from tests.chaos.node_machines import NodeMachines
 
 NODE_IDS = (1, 2, 3)
 TIMEOUT_S = 120.0
@@ -201,7 +200,7 @@ class ChaosCluster:
     def _format(self, node_id: int) -> None:
         words = ["format", "-t", CLUSTER_ID, "-c", self._file(node_id)]
         if self.kinds[node_id] == APACHE_KAFKA:
-            from apache_kafka import java
+            from tests.interop.apache_kafka import java
 
             unserved_off = ["-f", "share.version=0", "-f", "streams.version=0"] if OURS in self.kinds.values() else []
             java("kafka.tools.StorageTool", *words, *unserved_off)
@@ -212,7 +211,7 @@ class ChaosCluster:
 
     def _command(self, node_id: int) -> list[str]:
         if self.kinds[node_id] == APACHE_KAFKA:
-            from apache_kafka import QUICK_START, libraries
+            from tests.interop.apache_kafka import QUICK_START, libraries
 
             return ["java", *QUICK_START, "-Xmx400m", "-cp", f"{libraries()}/*", "kafka.Kafka", self._file(node_id)]
         start = "from ottla.cli.start import server_start; import sys"

@@ -9,7 +9,7 @@ from random import Random
 from threading import Event
 from typing import NamedTuple
 
-from chaos_cluster import NODE_IDS, ChaosCluster
+from tests.chaos.chaos_cluster import NODE_IDS, ChaosCluster
 
 
 class Fault(NamedTuple):

@@ -4,8 +4,9 @@ import time
 from collections import Counter
 from threading import Event
 
-from chaos_cluster import ChaosCluster
-from programs import (
+from ottla import Admin, NewTopic
+from tests.chaos.chaos_cluster import ChaosCluster
+from tests.chaos.programs import (
     PARTITIONS,
     TOPICS,
     GroupReader,
@@ -14,9 +15,7 @@ from programs import (
     TransactionalCopier,
     read_to_the_end,
 )
-from recorder import Recorder
-
-from ottla import Admin, NewTopic
+from tests.chaos.recorder import Recorder
 
 _LAST_READ_S = 120.0
 _STOP_S = 90.0

@@ -10,11 +10,10 @@ from random import Random
 from threading import BoundedSemaphore, Event, Thread
 from typing import Any
 
-from recorder import Recorder
-
 from ottla import Consumer, Producer, RebalanceListener, TopicPartition
 from ottla.errors import KafkaError
 from ottla.testing.chaos.operations import Operation, Outcome, Polled, Sent
+from tests.chaos.recorder import Recorder
 
 TOPICS = ("orders", "clicks")
 PARTITIONS = 2

@@ -9,7 +9,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import BrokerResponseError
-from records import Placed, Record, Refused
+
+from tests.clients.records import Placed, Record, Refused
 
 NAME = "aiokafka"
 NULL_HEADERS = True

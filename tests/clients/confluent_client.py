@@ -13,7 +13,8 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
-from records import Placed, Record, Refused
+
+from tests.clients.records import Placed, Record, Refused
 
 NAME = "confluent-kafka"
 NULL_HEADERS = True

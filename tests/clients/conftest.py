@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from types import ModuleType
 
-import confluent_client
 import pytest
-from every_client import CLIENTS
-from target import Target, a_target
+
+from tests.clients import confluent_client
+from tests.clients.every_client import CLIENTS
+from tests.interop.target import Target, a_target
 
 
 @pytest.fixture(scope="session")

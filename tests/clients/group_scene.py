@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from itertools import count
 from types import ModuleType
 
-import confluent_client
-from group_member import GroupMember
-from records import Record
-from target import Target
+from tests.clients import confluent_client
+from tests.clients.group_member import GroupMember
+from tests.clients.records import Record
+from tests.interop.target import Target
 
 PARTITIONS = 4
 SETTLED_WITHIN_S = 40.0

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
 from kafka.errors import BrokerResponseError
-from records import Placed, Record, Refused
+
+from tests.clients.records import Placed, Record, Refused
 
 NAME = "kafka-python"
 NULL_HEADERS = False

@@ -94,6 +94,8 @@ class ClusterOfProcesses:
         for child in self._children:
             child.kill()
             child.wait()
+        for node in self.nodes.values():  # those that a command has started
+            send_signal(node, signal.SIGKILL)
         if has_failed:
             for node in self.nodes.values():
                 if node.log.exists():

@@ -5,10 +5,10 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from processes_of_a_cluster import ClusterOfProcesses, eventually
 
 from ottla import Consumer, Producer
 from ottla.cli.kafka import run
+from tests.cluster.processes_of_a_cluster import ClusterOfProcesses, eventually
 
 PARTITIONS = 3
 """Of the topics that `Writing` writes to."""

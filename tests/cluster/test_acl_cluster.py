@@ -14,8 +14,9 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
-from test_sasl_cluster import client, settings
+
+from tests.cluster.processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
+from tests.cluster.test_sasl_cluster import client, settings
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from processes_of_a_cluster import ClusterOfProcesses, eventually
-
 from ottla.cli.cluster.metadata_quorum import main as metadata_quorum
 from ottla.cli.local_cluster.cluster_layout import NodeFiles
 from ottla.cli.storage import main as storage
 from ottla.client.blocking.admin import Admin
 from ottla.testing.free_ports import free_port
+from tests.cluster.processes_of_a_cluster import ClusterOfProcesses, eventually
 
 
 def second_controller(cluster: ClusterOfProcesses, directory: Path, **more: str) -> NodeFiles:

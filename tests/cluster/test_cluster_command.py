@@ -8,17 +8,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
-from processes_of_a_cluster import WAIT_S, described, eventually
 
-from ottla.admin import NewTopic
+from ottla.admin import ConfigResource, NewTopic
 from ottla.cli.local_cluster.cluster_layout import NodeFiles, open_cluster
 from ottla.cli.local_cluster.cluster_making import make_cluster, make_cores
 from ottla.cli.local_cluster.command import main
 from ottla.cli.local_cluster.node_process import is_ready, running_pid
 from ottla.cli.main import COMMANDS
 from ottla.client.blocking.admin import Admin
+from tests.cluster.processes_of_a_cluster import WAIT_S, described, eventually
 
 
 def test_a_cluster_is_started_looked_at_killed_in_part_and_stopped(tmp_path: Path, capfd) -> None:
@@ -35,11 +36,16 @@ def test_a_cluster_is_started_looked_at_killed_in_part_and_stopped(tmp_path: Pat
         "0",
         "--data",
         data,
+        "--metrics",
+        "0",
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
         try:
             first, second = (started.stdout.readline() for _ in range(2))
             assert first.split()[:2] + first.split()[3:4] == ["node", "1", "up"]
+            for line in (first, second):
+                with urlopen(line.split()[-1].replace("/metrics", "/readyz"), timeout=WAIT_S) as reply:
+                    assert reply.read() == b"ready\n"
             assert second.split()[:2] + second.split()[3:4] == ["node", "2", "up"]
             assert started.stdout.readline().startswith("bootstrap 127.0.0.1:")
 
@@ -178,6 +184,31 @@ def test_an_interrupted_start_leaves_no_node_behind(tmp_path: Path) -> None:
         assert process.wait(WAIT_S) == 0
         assert [running_pid(node) for node in nodes] == [None, None]
         assert "Traceback" not in process.stderr.read()
+
+
+def test_a_cluster_with_tls_and_logins_and_settings_for_all(tmp_path: Path, capfd) -> None:
+    data = tmp_path / "cluster"
+    words = "--nodes 2 --port 0 --security sasl_ssl --set log.retention.hours=7 --log-level info"
+    with started(data, *words.split()) as running:
+        lines = [running.stdout.readline() for _ in range(4)]
+        assert lines[2] == f"clients   need {data}/client.properties (--command-config)\n"
+        bootstrap = lines[3].split()[1].rstrip(";")
+        with Admin.from_properties(data / "client.properties", bootstrap_servers=bootstrap) as admin:
+            admin.create_topics([NewTopic("orders", 1, 2)]).raise_first()
+            resource = ConfigResource.broker(1)
+            assert admin.describe_configs([resource])[resource]["log.retention.hours"].value == "7"
+        assert main(["status", "--data", str(data)]) == 0
+        assert "2 of 2 nodes up; controller 1; 1 topic; all in sync" in capfd.readouterr().out
+        assert main(["add", "--data", str(data)]) == 0
+        assert "listeners=SASL_SSL://" in (data / "node-3" / "server.properties").read_text()
+    assert "Kafka Server started: node 1" in (data / "node-1" / "node.log").read_text()
+    assert (data / "client.properties").stat().st_mode & 0o077 == 0
+    assert (data / "node-1" / "server.properties").stat().st_mode & 0o077 == 0
+
+
+def test_what_each_node_has_its_own_of_is_no_setting_for_all(tmp_path: Path, capsys) -> None:
+    told = refusal(capsys, "--data", str(tmp_path), "--set", "node.id=3")
+    assert told == "ottla: --set node.id: each node has its own, in its server.properties\n"
 
 
 def test_it_is_a_command() -> None:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes_of_a_cluster import WAIT_S, eventually
 
 from ottla.cli.local_cluster.cluster_layout import open_cluster
 from ottla.cli.local_cluster.node_process import running_pid
 from ottla.testing.free_ports import free_ports
+from tests.cluster.processes_of_a_cluster import WAIT_S, eventually
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text()
 HOSTS = (1, 2, 3)
@@ -84,7 +84,7 @@ class Shell:
         for process in self._background:
             process.kill()
             process.wait()
-        for data in self.directory.glob("ottla-*"):
+        for data in filter(Path.is_dir, self.directory.glob("ottla-*")):
             for node in open_cluster(data):
                 if (pid := running_pid(node)) is not None:
                     os.kill(pid, signal.SIGKILL)
@@ -98,12 +98,42 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 def test_a_cluster_to_try(shell: Shell) -> None:
-    start, *others = commands(section("On one machine, to try it"))
+    start, *others, _, _ = commands(section("On one machine, to try it"))
     cluster = shell.start(start, "--port", "0", ready="bootstrap ")
     printed = [shell.run(command) for command in others]
     assert "3 of 3 nodes up" in printed[0]
     assert [command.split()[2] for command in others] == ["status", "kill", "restart", "add", "stop"]
     assert cluster.wait(WAIT_S) == 0
+
+
+def test_a_cluster_with_certificates_and_a_login(shell: Shell) -> None:
+    *_, start, list_topics = commands(section("On one machine, to try it"))
+    shell.start(start, "--port", "0", ready="bootstrap ")
+    shell.names["127.0.0.1:9092"] = open_cluster(shell.directory / "ottla-secured")[0].address
+    shell.run(list_topics)
+
+
+def test_balance_drain_and_roll(shell: Shell) -> None:
+    start, *_, add, _, _, _ = commands(section("On one machine, to try it"))
+    shell.start(start, "--port", "0", ready="bootstrap ")
+    shell.names["host1:9092"] = open_cluster(shell.directory / "ottla-cluster")[0].address
+    shell.run(
+        "kafka-topics --bootstrap-server host1:9092 --create --topic orders --partitions 12 --replication-factor 3"
+    )
+    shell.run(add)
+    propose, execute, undo, drain, undrain, remove = commands(section("Balance"))
+    here, there = commands(section("A rolling restart"))
+    assert "Nothing was changed" in shell.run(propose)
+    assert "brings everything back" in shell.run(execute)
+    shell.run(undo)
+    assert len(shell.run(here).splitlines()) == 4
+    # By a command: here it is another one than over there.
+    shell.names |= {"'ssh {host} sudo systemctl restart ottla'": "true"}
+    assert "node 4 restarted" in shell.run(there)
+    assert "broker 4 has no replicas" in shell.run(drain)
+    shell.run(undrain)
+    shell.run("ottla cluster kill 4")
+    assert "broker 4 is no part of the cluster any more" in shell.run(remove)
 
 
 def test_one_machines_cores(shell: Shell) -> None:
@@ -170,6 +200,13 @@ def test_voters_that_are_a_setting_become_data(shell: Shell) -> None:
 
 
 def test_every_command_of_the_page_is_in_a_section_whose_commands_are_run_here() -> None:
-    titles = ("On one machine, to try it", "One machine's cores", "On three hosts", "Replicas")
+    titles = (
+        "On one machine, to try it",
+        "One machine's cores",
+        "On three hosts",
+        "Replicas",
+        "Balance",
+        "A rolling restart",
+    )
     run = {command for title in (*titles, "Adding and removing controllers") for command in commands(section(title))}
     assert [command for command in commands(PAGE) if command not in run and FOR_APACHE_KAFKA not in command] == []

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from processes_of_a_cluster import WAIT_S, described, eventually
 
 from ottla.admin import NewTopic
 from ottla.cli.local_cluster.cluster_layout import NodeFiles, open_cluster
@@ -23,6 +22,7 @@ from ottla.cli.start import main as start
 from ottla.client.blocking.admin import Admin
 from ottla.client.blocking.consumer import Consumer
 from ottla.client.blocking.producer import Producer
+from tests.cluster.processes_of_a_cluster import WAIT_S, described, eventually
 
 
 @contextmanager
@@ -151,7 +151,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_what_only_one_node_can_have_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cores = ("--data", str(tmp_path / "new"), "--cores", "2")
     assert "--metrics is for one node" in refusal(capsys, *cores, "--metrics", "0")
-    assert "--set listeners: with --cores each node has its own" in refusal(capsys, *cores, "--set", "listeners=A://:1")
+    assert "--set listeners: each node has its own" in refusal(capsys, *cores, "--set", "listeners=A://:1")
     assert not (tmp_path / "new").exists()
 
 

@@ -6,11 +6,11 @@ One controller, which stays, and three brokers that go one after the other. `GON
 from collections.abc import Callable, Iterator
 
 import pytest
-from processes_of_a_cluster import ClusterOfProcesses, described, eventually
-from programs_of_a_cluster import tool
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.cli.local_cluster.cluster_making import make_cores
+from tests.cluster.processes_of_a_cluster import ClusterOfProcesses, described, eventually
+from tests.cluster.programs_of_a_cluster import tool
 
 GONE_FIRST, GONE_NEXT, GONE_LAST = 1, 2, 3
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from integrity_run import Outcome, run_program
-from targets import running
 
 from ottla.testing.workload.plans import LaneKind
+from tests.integrity.integrity_run import Outcome, run_program
+from tests.integrity.targets import running
 
 BUDGET_BYTES = 6 << 20
 MOST_ROUNDS = 4
@@ -35,8 +35,17 @@ def test_three_nodes_have_the_same_records() -> None:
     assert counts["read by Fetch from a follower"] > counts["read by Fetch from its leader"]
 
 
+@pytest.mark.parametrize(("seed", "nodes"), [(3, 1), (4, 3)])
+def test_what_is_sent_while_nodes_are_killed_is_there_once(seed: int, nodes: int) -> None:
+    counts = run(seed, nodes, kills=True).counts
+    assert counts["kills during the traffic"]
+    assert counts["rules and quotas changed"]
+    assert counts["batches acknowledged"] > counts["batches open"]
+
+
 @pytest.mark.long
+@pytest.mark.parametrize("kills", [False, True])
 @pytest.mark.parametrize("nodes", [1, 3])
 @pytest.mark.parametrize("seed", range(100, 112))
-def test_more_seeds(seed: int, nodes: int) -> None:
-    run(seed, nodes, budget_bytes=24 << 20, most_rounds=12)
+def test_more_seeds(seed: int, nodes: int, kills: bool) -> None:
+    run(seed, nodes, budget_bytes=24 << 20, most_rounds=12, kills=kills)

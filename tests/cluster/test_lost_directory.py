@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes_of_a_cluster import ClusterOfProcesses, add_settings, described, eventually
-from programs_of_a_cluster import PARTITIONS, Reading, Writing, assert_nothing_is_lost_or_repeated, tool
 
 from ottla import Admin, NewTopic
 from ottla.cli.local_cluster.cluster_making import make_cores
 from ottla.cli.storage import main as storage
 from ottla.client.errors import KafkaStorageError
+from tests.cluster.processes_of_a_cluster import ClusterOfProcesses, add_settings, described, eventually
+from tests.cluster.programs_of_a_cluster import PARTITIONS, Reading, Writing, assert_nothing_is_lost_or_repeated, tool
 
 BROKER = 1
 TOPIC = "orders"

@@ -6,11 +6,10 @@ The steps are those of docs/cluster.md.
 import shutil
 from pathlib import Path
 
-from processes_of_a_cluster import ClusterOfProcesses, eventually
-
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.cli.cluster.metadata_quorum import main as metadata_quorum
 from ottla.cli.storage import main as storage
+from tests.cluster.processes_of_a_cluster import ClusterOfProcesses, eventually
 
 LOST = 3
 TOPIC = "orders"

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
 
 from ottla.cli.local_cluster.cluster_layout import NodeFiles
 from ottla.cli.local_cluster.node_process import end_of, start_process
 from ottla.cli.storage import main as storage
 from ottla.config.properties import read_properties
 from ottla.testing.free_ports import free_ports
+from tests.cluster.processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
 
 ANOTHER_CLUSTER = "YW5vdGhlci1jbHVzdGVyIQ"
 ENDS_SOON = {"initial.broker.registration.timeout.ms": "1000", "controller.quorum.fetch.timeout.ms": "300"}

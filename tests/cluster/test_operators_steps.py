@@ -10,14 +10,14 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from processes_of_a_cluster import ClusterOfProcesses, eventually
-from programs_of_a_cluster import PARTITIONS, Reading, Writing, assert_nothing_is_lost_or_repeated, tool
 
 from ottla import Admin, NewTopic
 from ottla.cli.local_cluster.cluster_layout import NodeFiles
 from ottla.cli.storage import main as storage
 from ottla.config.properties import read_properties
 from ottla.testing.free_ports import free_ports
+from tests.cluster.processes_of_a_cluster import ClusterOfProcesses, eventually
+from tests.cluster.programs_of_a_cluster import PARTITIONS, Reading, Writing, assert_nothing_is_lost_or_repeated, tool
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 HOSTS = (1, 2, 3)

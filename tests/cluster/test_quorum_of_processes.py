@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from processes_of_a_cluster import ClusterOfProcesses, eventually
 
 from ottla.admin import NewTopic
 from ottla.cli.cluster.metadata_quorum import main as metadata_quorum
 from ottla.client.blocking.admin import Admin
+from tests.cluster.processes_of_a_cluster import ClusterOfProcesses, eventually
 
 
 @pytest.fixture(scope="module")

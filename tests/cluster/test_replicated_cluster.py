@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from processes_of_a_cluster import ClusterOfProcesses, eventually
-from programs_of_a_cluster import PARTITIONS, Reading, Writing, assert_nothing_is_lost_or_repeated, tool
 
 from ottla import Admin, Consumer, Producer
 from ottla.admin import NewTopic
+from tests.cluster.processes_of_a_cluster import ClusterOfProcesses, eventually
+from tests.cluster.programs_of_a_cluster import PARTITIONS, Reading, Writing, assert_nothing_is_lost_or_repeated, tool
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import trial_certificates as trial
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import (
     AdminClient,
@@ -14,8 +13,10 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
-from token_provider import Provider
+
+from tests.cluster.processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
+from tests.unit.security.sasl.token_provider import Provider
+from tests.unit.security.tls import trial_certificates as trial
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
 
 from ottla.cli.local_cluster.cluster_layout import NodeFiles
 from ottla.cli.local_cluster.node_process import end_of, running_pid, start_process
 from ottla.cli.sessions import open_admin
 from ottla.cli.storage import main as storage
 from ottla.testing.free_ports import free_ports
+from tests.cluster.processes_of_a_cluster import WAIT_S, ClusterOfProcesses, eventually
 
 CLUSTER_ID = "dGhlLW9uZS1jbHVzdGVyIQ"
 HOST = "127.0.0.1"

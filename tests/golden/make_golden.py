@@ -1,6 +1,6 @@
 """Makes the golden directories: Apache Kafka runs a workload, and we keep its bytes and what it says of them.
 
-    python tests/golden/make_golden.py [TARGET]
+    python -m tests.golden.make_golden [TARGET]
 
 For each name in README.md's first table it writes into TARGET:
 
@@ -21,10 +21,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "interop"))
+from tests.interop.apache_kafka import MAIN_CLASSES, VERSION, ApacheKafka, java
 
-from apache_kafka import MAIN_CLASSES, VERSION, ApacheKafka, java  # noqa: E402 - a script beside the package, not in it
+HERE = Path(__file__).resolve().parent
 
 CONFIG = {
     "offsets.topic.num.partitions": 1,

@@ -7,9 +7,8 @@ import pytest
 
 from ottla.base.ids import TopicPartition
 from ottla.log.cleaning.cleaning import clean
-from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleanedSegment
-from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
+from ottla.log.cleaning.planning import CleanerLimits, cleanable, plan_cleaning
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import PartitionLog

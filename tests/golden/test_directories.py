@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from ottla.base.ids import TopicPartition, Uuid
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.checkpoint import format_leader_epochs, parse_leader_epochs, parse_offsets, parse_partition_metadata
 from ottla.log.directory import LogDirectory
 from ottla.log.disk import OsDisk
@@ -46,7 +46,7 @@ CONFIGS = {
     "__consumer_offsets": LogConfig(cleanup_policy=("compact",), segment_bytes=100 << 20),
     "__transaction_state": LogConfig(cleanup_policy=("compact",), segment_bytes=100 << 20),
 }
-PER_DIRECTORY = {names.RECOVERY_POINTS, names.HIGH_WATERMARKS, names.LOG_START_OFFSETS}
+PER_DIRECTORY = {file_names.RECOVERY_POINTS, file_names.HIGH_WATERMARKS, file_names.LOG_START_OFFSETS}
 
 
 def config_of(topic: str) -> LogConfig:
@@ -62,7 +62,7 @@ def clock_of(name: str) -> FixedClock:
 
 
 def log_file(base_offset: int) -> str:
-    return names.file_name(base_offset, names.LOG)
+    return file_names.file_name(base_offset, file_names.LOG)
 
 
 def partitions(name: str) -> list[str]:
@@ -71,7 +71,7 @@ def partitions(name: str) -> list[str]:
         for path in (GOLDEN / name).iterdir()
         if path.is_dir()
         and not path.name.endswith("-delete")
-        and not path.name.startswith(names.CLUSTER_METADATA_TOPIC)
+        and not path.name.startswith(file_names.CLUSTER_METADATA_TOPIC)
     )
 
 
@@ -91,11 +91,11 @@ def assert_same_files(ours: Path, kafkas: Path, *, except_for: frozenset[str] = 
 
     ours_found, kafkas_found = found(ours), found(kafkas)
     for files in (ours_found, kafkas_found):
-        if names.LEADER_EPOCHS in files:
+        if file_names.LEADER_EPOCHS in files:
             kept = kept_epochs(files)
-            files.pop(names.LEADER_EPOCHS)
+            files.pop(file_names.LEADER_EPOCHS)
             if kept:
-                files[names.LEADER_EPOCHS] = format_leader_epochs(kept)
+                files[file_names.LEADER_EPOCHS] = format_leader_epochs(kept)
     assert sorted(ours_found) == sorted(kafkas_found)
     for name, content in kafkas_found.items():
         assert ours_found[name] == content, name
@@ -103,25 +103,27 @@ def assert_same_files(ours: Path, kafkas: Path, *, except_for: frozenset[str] = 
 
 def kept_epochs(files: dict[str, bytes]) -> list[tuple[int, int]]:
     """The leader epochs that an opening of this log keeps."""
-    newest = max(name for name in files if name.endswith(names.LOG))
-    end = int(newest.removesuffix(names.LOG))
+    newest = max(name for name in files if name.endswith(file_names.LOG))
+    end = int(newest.removesuffix(file_names.LOG))
     for _, header in batches(files[newest]):
         end = header.next_offset
-    entries = parse_leader_epochs(files[names.LEADER_EPOCHS], names.LEADER_EPOCHS)
+    entries = parse_leader_epochs(files[file_names.LEADER_EPOCHS], file_names.LEADER_EPOCHS)
     return [entry for entry in entries if entry[1] < end]
 
 
 def lead_as_kafka_did(log: PartitionLog, kafkas: Path) -> None:
     """A node leads again after each start, which its last leader epoch tells."""
-    path = kafkas / names.LEADER_EPOCHS
+    path = kafkas / file_names.LEADER_EPOCHS
     log.begin_leader_epoch(parse_leader_epochs(path.read_bytes(), str(path))[-1][0])
 
 
 def stray_snapshots(kafkas: Path) -> frozenset[str]:
     """Snapshots of earlier clean stops: not at the start of a segment, not the newest."""
-    snapshots = sorted(path.name for path in kafkas.glob("*" + names.PRODUCER_SNAPSHOT))
+    snapshots = sorted(path.name for path in kafkas.glob("*" + file_names.PRODUCER_SNAPSHOT))
     return frozenset(
-        name for name in snapshots[:-1] if not (kafkas / name.replace(names.PRODUCER_SNAPSHOT, names.LOG)).exists()
+        name
+        for name in snapshots[:-1]
+        if not (kafkas / name.replace(file_names.PRODUCER_SNAPSHOT, file_names.LOG)).exists()
     )
 
 
@@ -140,7 +142,9 @@ def test_a_clean_directory_is_opened_and_closed_without_changing_a_byte(tmp_path
         assert parse_offsets((path / name).read_bytes(), name) == parse_offsets(
             (GOLDEN / "clean" / name).read_bytes(), name
         )
-    assert (path / names.CLEAN_SHUTDOWN).read_bytes() == (GOLDEN / "clean" / names.CLEAN_SHUTDOWN).read_bytes()
+    assert (path / file_names.CLEAN_SHUTDOWN).read_bytes() == (
+        GOLDEN / "clean" / file_names.CLEAN_SHUTDOWN
+    ).read_bytes()
 
 
 def test_recovery_of_a_killed_directory_leaves_what_kafkas_recovery_leaves(tmp_path: Path) -> None:
@@ -172,7 +176,7 @@ def test_appending_the_same_batches_writes_the_same_bytes(name: str, tmp_path: P
     kafkas = GOLDEN / "clean" / name
     topic, _, number = name.rpartition("-")
     partition = TopicPartition(topic, int(number))
-    written = [batch for segment in sorted(kafkas.glob("*" + names.LOG)) for batch in batches_of(segment)]
+    written = [batch for segment in sorted(kafkas.glob("*" + file_names.LOG)) for batch in batches_of(segment)]
     clock = clock_of("clean")
     for epoch in RUNS:
         directory = opened(tmp_path, clock)
@@ -194,5 +198,5 @@ def batches_of(segment: Path) -> Iterator[tuple[BatchHeader, bytes]]:
 
 
 def topic_id_of(kafkas: Path) -> Uuid:
-    path = kafkas / names.PARTITION_METADATA
+    path = kafkas / file_names.PARTITION_METADATA
     return parse_partition_metadata(path.read_bytes(), str(path))

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_directories import GOLDEN, config_of, copy_of
 
 from ottla.base.ids import TopicPartition
 from ottla.log.checkpoint import read_offsets
 from ottla.log.disk import OsDisk
-from ottla.log.names import CLEAN_SHUTDOWN, HIGH_WATERMARKS, LOG_START_OFFSETS
+from ottla.log.file_names import CLEAN_SHUTDOWN, HIGH_WATERMARKS, LOG_START_OFFSETS
 from ottla.log.partition_log import PartitionLog
 from ottla.records.batch import BatchHeader, complete_batches
 from ottla.records.kernel import Record
 from ottla.records.reader import read_records
 from ottla.testing.clock import FixedClock
+from tests.golden.test_directories import GOLDEN, config_of, copy_of
 
 
 def expected_of(*names: str) -> list[tuple[str, str]]:

@@ -10,10 +10,9 @@ import time
 from argparse import ArgumentParser
 from collections import Counter
 
-from integrity_run import run_program
-from targets import running
-
 from ottla.testing.workload.plans import LaneKind
+from tests.integrity.integrity_run import run_program
+from tests.integrity.targets import running
 
 
 def main() -> int:
@@ -29,6 +28,12 @@ def main() -> int:
         choices=[kind.name.lower() for kind in LaneKind],
         help="lanes of this kind alone; may be given again",
     )
+    parser.add_argument(
+        "--kills",
+        choices=("some", "always", "never"),
+        default="some",
+        help="whether nodes are killed during the traffic: in the programs of every second pair of seeds (%(default)s)",
+    )
     parser.add_argument("--keep-going", action="store_true", help="after a program that failed, too")
     given = parser.parse_args()
     faulthandler.register(signal.SIGUSR1)  # where it is, should it ever hang
@@ -39,6 +44,7 @@ def main() -> int:
     seed = given.seed
     while time.monotonic() - began_s < given.seconds and (given.keep_going or not failed):
         nodes = (1 if seed % 2 else 3) if given.nodes == "both" else int(given.nodes)
+        kills = given.kills == "always" or (given.kills == "some" and seed // 2 % 2 == 1)
         at_s = time.monotonic()
         with running(nodes) as target:
             outcome = run_program(
@@ -47,6 +53,7 @@ def main() -> int:
                 budget_bytes=given.megabytes << 20,
                 most_rounds=given.rounds,
                 only=[LaneKind[name.upper()] for name in given.only or ()],
+                kills=kills,
             )
             errors = target.logs()
         counts += outcome.counts
@@ -54,7 +61,8 @@ def main() -> int:
         verdict = f"{len(outcome.differences)} differences" if outcome.differences else "good"
         took_s = time.monotonic() - at_s
         records = outcome.counts["records"]
-        print(f"seed {seed} on {nodes}: {records} records, {took_s:.1f} s, {verdict}", flush=True)
+        killed = f", {outcome.counts['kills during the traffic']} kills" if kills else ""
+        print(f"seed {seed} on {nodes}: {records} records{killed}, {took_s:.1f} s, {verdict}", flush=True)
         if outcome.differences:
             failed.append(seed)
             for difference in outcome.differences[:12]:

@@ -1,9 +1,12 @@
-"""One program on real nodes: sent, read back by every reader, killed, read from the files, recovered, read again."""
+"""One program on real nodes: sent, read back by every reader, killed, read from the files, recovered, read again.
+
+While it is sent, rules and quotas change, and nodes may be killed.
+"""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from itertools import product
@@ -11,22 +14,35 @@ from random import Random
 from threading import Thread
 from typing import Any, NamedTuple
 
-from lane_sockets import LaneSockets
-from readers import Seen, compare_directory, consumed, consumed_as_arrow
-from targets import Target
-
 from ottla import Producer, RecordMetadata, TopicPartition
 from ottla.cli.verify import verify
 from ottla.cli.verify.directory_check import DataDirectory
 from ottla.cli.verify.problems import DAMAGE, Problem
-from ottla.testing.workload.conversations import METADATA_VERSION, Ask, Routes, metadata_request, routes_of, talk
+from ottla.testing.workload.conversations import (
+    LOST,
+    METADATA_VERSION,
+    Ask,
+    Routes,
+    metadata_request,
+    routes_of,
+    talk,
+)
 from ottla.testing.workload.drawing import MAX_MESSAGE_BYTES, draw_program
 from ottla.testing.workload.ledger import Ending, Ledger, SentBatch
 from ottla.testing.workload.plans import LaneKind, LanePlan, Program
 from ottla.testing.workload.reading import read_partition
+from ottla.testing.workload.variants import with_kills, with_rights
+from tests.integrity.disturbances import Changes, Kills
+from tests.integrity.lane_sockets import LaneSockets
+from tests.integrity.readers import Seen, compare_directory, consumed, consumed_as_arrow
+from tests.integrity.targets import Target
 
 _BEFORE_MS = 6 * 3_600_000
-_LANE_WITHIN_S = 45.0
+_LANE_WITHIN_S = 90.0
+_LANE_WITHIN_S_WITH_KILLS = 240.0
+_IN_SYNC_WITHIN_S = 60.0
+_ROUNDS_WITH_KILLS = 3
+"""So many times more: a node is killed, and is back, several times before they are done."""
 _DELIVERED_WITHIN_S = 60.0
 _COMPACTED_WITHIN_S = 4.0
 _ENOUGH = 3
@@ -46,23 +62,30 @@ def run_program(
     budget_bytes: int = 24 << 20,
     most_rounds: int = 12,
     only: Sequence[LaneKind] = (),
+    kills: bool = False,
     cleaner_within_s: float = _COMPACTED_WITHIN_S,
 ) -> Outcome:
     """What must not be, and how much there was. The target's nodes are killed and started again in between.
 
+    `kills`: while the program is sent, too, one at a time.
     `cleaner_within_s`: so long is waited for the cleaner to remove something, which it may have no reason to.
     `only` some kinds of lanes, if any are given: a smaller program that may show the same.
     """
     start_ms = int(time.time() * 1000) - _BEFORE_MS
-    program = draw_program(seed, start_ms, budget_bytes=budget_bytes, most_rounds=most_rounds, with_tls=target.has_tls)
+    if kills:
+        most_rounds *= _ROUNDS_WITH_KILLS
+    program = with_rights(draw_program(seed, start_ms, budget_bytes=budget_bytes, most_rounds=most_rounds))
+    if kills:
+        program = with_kills(program)
     if only:
         program = replace(program, lanes=tuple(lane for lane in program.lanes if lane.kind in only))
-    return IntegrityRun(program, target, cleaner_within_s).run()
+    return IntegrityRun(program, target, cleaner_within_s, kills=kills).run()
 
 
 class IntegrityRun:
-    def __init__(self, program: Program, target: Target, cleaner_within_s: float = _COMPACTED_WITHIN_S) -> None:
+    def __init__(self, program: Program, target: Target, cleaner_within_s: float, *, kills: bool) -> None:
         self.program = program
+        self._kills = kills
         self.target = target
         self.ledger = Ledger()
         self._cleaner_within_s = cleaner_within_s
@@ -75,6 +98,7 @@ class IntegrityRun:
             self.target.create(topic)
         self._send()
         self._fetch_all("before a kill")
+        self.ledger.settle()
         self._consume_all("before a kill", records=_COMMITTED, arrow=_UNCOMMITTED)
         self._step("compaction", self._read_after_compaction)
         self._verify("while it runs")
@@ -95,21 +119,55 @@ class IntegrityRun:
     def _send(self) -> None:
         routes = self._routes()
         threads = [Thread(target=self._guarded, args=(lane, routes), name=lane.name) for lane in self.program.lanes]
-        for thread in threads:
-            thread.daemon = True
-            thread.start()
-        deadline_s = time.monotonic() + _LANE_WITHIN_S
-        for thread in threads:
-            thread.join(max(deadline_s - time.monotonic(), 0))
-            if thread.is_alive():
-                self.ledger.tell(f"{thread.name} is not done after {_LANE_WITHIN_S:.0f} s")
+        changes = Changes(self.target, Random(f"changes {self.program.seed}"), [thread.name for thread in threads])
+        kills = Kills(self.target, Random(f"kills {self.program.seed}"), self._is_in_sync)
+        with changes, kills if self._kills else nullcontext():
+            for thread in threads:
+                thread.daemon = True
+                thread.start()
+            within_s = _LANE_WITHIN_S_WITH_KILLS if self._kills else _LANE_WITHIN_S
+            deadline_s = time.monotonic() + within_s
+            for thread in threads:
+                thread.join(max(deadline_s - time.monotonic(), 0))
+                if thread.is_alive():
+                    self.ledger.tell(f"{thread.name} is not done after {within_s:.0f} s")
+        self.counts["rules and quotas changed"] += changes.count
+        self.counts["kills during the traffic"] += kills.count
+        for problem in filter(None, (changes.problem, kills.problem)):
+            self.ledger.tell(problem)
+        self.target.start()
+        self._wait_until_in_sync()
+
+    def _wait_until_in_sync(self) -> None:
+        deadline_s = time.monotonic() + _IN_SYNC_WITHIN_S
+        while not self._is_in_sync():
+            if time.monotonic() > deadline_s:
+                self.ledger.tell(f"replicas are not in sync {_IN_SYNC_WITHIN_S:.0f} s after the traffic")
+                return
+            time.sleep(0.05)
+
+    def _is_in_sync(self) -> bool:
+        """Whether every replica of every topic of the program is in its ISR. No, where nobody can tell."""
+        asked = metadata_request(topic.name for topic in self.program.topics)
+        for node in self.target.nodes:
+            sockets = self._sockets("sync", encrypted=False)
+            try:
+                reply = sockets.drive(_one(Ask(node, asked, METADATA_VERSION)))
+            finally:
+                sockets.close()
+            if reply is LOST:
+                return False
+            partitions = [one for topic in reply.topics for one in topic.partitions]
+            if any(one.leader_id < 0 or len(one.isr_nodes) < len(one.replica_nodes) for one in partitions):
+                return False
+        return True
 
     def _guarded(self, lane: LanePlan, routes: Routes) -> None:
         try:
             if lane.client_codec is None:
                 sockets = self._sockets(lane.name, encrypted=lane.is_encrypted)
                 try:
-                    sockets.drive(talk(lane, routes, self.ledger))
+                    sockets.drive(talk(lane, routes, self.ledger, expects_kills=self._kills))
                 finally:
                     sockets.close()
             else:
@@ -164,7 +222,7 @@ class IntegrityRun:
 
     def _consume_all(self, when: str, records: str, arrow: str) -> None:
         """By a consumer and as Arrow, each with its isolation level."""
-        settings = self.target.client_settings(encrypted=self._random.random() < 0.3 and self.target.has_tls)
+        settings = self.target.client_settings(encrypted=self._random.random() < 0.3)
         places = self.program.places
         self._step(
             f"a consumer, {when}",
@@ -227,7 +285,8 @@ class IntegrityRun:
             told = f"{reader}, {when}, {isolation}"
             self._add(reader, self.ledger.compare(told, place, read.records, committed_only=is_committed))
             if not is_committed and not self.program.topic(place.topic).is_compacted:
-                self.ledger.check_gaps(place, [one.offset for one in read.records], read.high_watermark)
+                offsets = [one.offset for one in read.records]
+                self.ledger.check_gaps(place, offsets, read.high_watermark, has_kills=self._kills)
 
     def _read_after_compaction(self) -> None:
         """Waits a while until the cleaner has removed something, if it has anything to do."""
@@ -281,7 +340,9 @@ class IntegrityRun:
 
     def _sockets(self, name: str, *, encrypted: bool) -> LaneSockets:
         tls = self.target.tls() if encrypted else None
-        return LaneSockets(lambda node: self.target.address_of(node, encrypted=encrypted), tls, name)
+        return LaneSockets(
+            lambda node: self.target.address_of(node, encrypted=encrypted), tls, name, expects_kills=self._kills
+        )
 
 
 def _nothing(_partition: str, _size_bytes: int) -> None:

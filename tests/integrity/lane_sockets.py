@@ -1,4 +1,7 @@
-"""Conversations over sockets: a connection to each node that a lane talks to, plain or with TLS."""
+"""Conversations over sockets: a connection to each node that a lane talks to, plain or with TLS.
+
+Where nodes are killed meanwhile, a connection that breaks gives `LOST` for all that was asked on it and not answered.
+"""
 
 import socket
 import ssl
@@ -7,20 +10,28 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
-from ottla.testing.workload.conversations import Ask, Unexpected
+from ottla.testing.workload.conversations import LOST, Ask, Unexpected
 from ottla.wire.frame import decode_response, encode_request, response_type
 
 T = TypeVar("T")
 Address = tuple[str, int]
 
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 45.0
 _MOMENT_S = 0.005
 
 
 class LaneSockets:
-    """`address_of` a node, and `tls` where the connections are encrypted."""
+    """`address_of` a node, and `tls` where the connections are encrypted. `expects_kills`: nodes may be gone."""
 
-    def __init__(self, address_of: Callable[[int], Address], tls: ssl.SSLContext | None, name: str) -> None:
+    def __init__(
+        self,
+        address_of: Callable[[int], Address],
+        tls: ssl.SSLContext | None,
+        name: str,
+        *,
+        expects_kills: bool = False,
+    ) -> None:
+        self._expects_kills = expects_kills
         self._address_of = address_of
         self._tls = tls
         self._name = name
@@ -44,9 +55,29 @@ class LaneSockets:
         self._sockets.clear()
 
     def _exchange(self, asked: Sequence[Ask]) -> list[Any]:
-        for number, (node, request, version, _) in enumerate(asked):
-            self._socket(node).sendall(encode_request(request, version, number, self._name))
-        return [self._receive(one) if one.has_response else None for one in asked]
+        lost: set[int] = set()
+        for number, one in enumerate(asked):
+            data = encode_request(one.request, one.version, number, self._name)
+            self._attempt(one.node, lost, lambda one=one, data=data: self._socket(one.node).sendall(data))
+        return [
+            self._attempt(one.node, lost, lambda one=one: self._receive(one) if one.has_response else None)
+            for one in asked
+        ]
+
+    def _attempt(self, node: int, lost: set[int], do: Callable[[], Any]) -> Any:
+        if node in lost:
+            return LOST
+        try:
+            return do()
+        except TimeoutError:
+            raise
+        except OSError:
+            if not self._expects_kills:
+                raise
+            lost.add(node)
+            if (broken := self._sockets.pop(node, None)) is not None:
+                broken.close()
+            return LOST
 
     def _receive(self, asked: Ask) -> Any:
         connection = self._socket(asked.node)

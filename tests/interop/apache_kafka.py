@@ -30,9 +30,9 @@ from ottla.testing.free_ports import free_ports
 
 VERSION = "4.3.1"
 CLUSTER_ID = "b3R0bGEtaW50ZXJvcC0wMQ"
-START_TIMEOUT_S = 90
-STOP_TIMEOUT_S = 90
-TOOL_TIMEOUT_S = 120
+START_TIMEOUT_S = 300
+STOP_TIMEOUT_S = 300
+TOOL_TIMEOUT_S = 300
 QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # for a tool that is done before the compiler has begun
 
 POM = """\
@@ -83,15 +83,16 @@ class ApacheKafkaError(RuntimeError):
 
 
 @cache
-def libraries(version: str = VERSION, pom: str = POM) -> Path:
-    """The directory of the version's jars, downloaded with Maven the first time. `pom` has a place for the version."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"apache-kafka-{version}"
+def libraries(version: str = VERSION, pom: str = POM, name: str = "apache-kafka") -> Path:
+    """The directory of the version's jars, downloaded with Maven the first time.
+
+    `pom` has a place for the version. `name` is what these jars are kept as: every pom has one of its own.
+    """
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"{name}-{version}"
     ready, jars = home / "ready", home / "libs"
     if not ready.exists():
         if shutil.which("mvn") is None:
-            raise ApacheKafkaError(
-                f"Apache Kafka {version} is not in {home}, and there is no `mvn` to download it with"
-            )
+            raise ApacheKafkaError(f"{name} {version} is not in {home}, and there is no `mvn` to download it with")
         home.mkdir(parents=True, exist_ok=True)
         (home / "pom.xml").write_text(pom.format(version=version))
         copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"]

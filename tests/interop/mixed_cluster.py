@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from apache_kafka import CLUSTER_ID, QUICK_START, java, libraries
-
 from ottla.errors import KafkaError
 from ottla.testing.free_ports import free_ports
+from tests.interop.apache_kafka import CLUSTER_ID, QUICK_START, java, libraries
 
 OURS, APACHE_KAFKA = "ottla", "apache-kafka"
 COMBINED = "broker,controller"

@@ -15,11 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from apache_kafka import START_TIMEOUT_S, ApacheKafkaError, libraries
-
 from ottla import Admin
 from ottla.client.errors import KafkaError
 from ottla.testing.free_ports import free_ports
+from tests.interop.apache_kafka import START_TIMEOUT_S, ApacheKafkaError, libraries
 
 VERSION = "2.1.1"
 _POM = """\

@@ -7,10 +7,9 @@ with SecuredKafka(directory) as kafka:
 from collections.abc import Mapping
 from pathlib import Path
 
-from apache_kafka import ApacheKafka
-from certificate_maker import Authority
-
 from ottla.testing.free_ports import free_ports
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.certificate_maker import Authority
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"

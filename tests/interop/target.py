@@ -31,7 +31,7 @@ def a_target(**config: object) -> Target:
         case "ottla":
             return RunningNode(config=settings)
         case "apache-kafka":
-            from apache_kafka import ApacheKafka
+            from tests.interop.apache_kafka import ApacheKafka
 
             return ApacheKafka(config=settings)
         case other:

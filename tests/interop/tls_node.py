@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import trial_certificates as trial
-
 from ottla.testing.free_ports import free_ports
 from ottla.testing.node import NodeError, RunningNode
+from tests.unit.security.tls import trial_certificates as trial
 
 _ATTEMPTS = 5
 

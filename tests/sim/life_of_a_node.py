@@ -9,13 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from simulated_cluster import create_topics, fetch, node_maker, produce
-
 from ottla.records.builder import BatchBuilder
 from ottla.testing.sim.simulated_node import SimulatedNode
 from ottla.testing.sim.simulation import Simulation
 from ottla.testing.sim.transcript import Transcript
 from ottla.wire import messages as wire
+from tests.sim.simulated_cluster import create_topics, fetch, node_maker, produce
 
 NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS = 16, 14
 MOST_TRIES = 1000

@@ -8,8 +8,6 @@ while it gives the partition up: the coordinator goes on without it, and it find
 from collections.abc import Callable
 from random import Random
 
-from simulated_cluster import PORT
-
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
@@ -21,6 +19,7 @@ from ottla.client.settings import read_settings
 from ottla.config.scopes import Scope
 from ottla.testing.sim.simulated_dialer import ClientInSimulation
 from ottla.testing.sim.simulation import Simulation
+from tests.sim.simulated_cluster import PORT
 
 SETTINGS = MemberSettings("group", session_timeout_ms=10_000, heartbeat_interval_ms=1_000, max_poll_interval_ms=20_000)
 _NEW_PROTOCOL = "consumer"

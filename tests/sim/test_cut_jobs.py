@@ -152,7 +152,7 @@ class Holder:
 
 def test_the_loop_waits_for_a_lock_until_the_function_that_holds_it_lets_go() -> None:
     holder = Holder()
-    holder.thread.go_on()
+    holder.thread.resume()
     assert holder.lock.locked()
     with holder.lock:
         assert holder.thread.is_over
@@ -162,16 +162,16 @@ def test_a_function_waits_for_a_lock_of_the_loop() -> None:
     holder = Holder()
     with holder.lock:
         for _ in range(5):
-            holder.thread.go_on()
+            holder.thread.resume()
         assert not holder.thread.is_over
     while not holder.thread.is_over:
-        holder.thread.go_on()
+        holder.thread.resume()
     assert not holder.lock.locked()
 
 
 def test_a_function_that_is_abandoned_lets_go_of_its_lock() -> None:
     holder = Holder()
-    holder.thread.go_on()
+    holder.thread.resume()
     holder.thread.abandon()
     assert holder.thread.is_over
     assert not holder.lock.locked()
@@ -179,7 +179,7 @@ def test_a_function_that_is_abandoned_lets_go_of_its_lock() -> None:
 
 def test_what_a_function_raises_is_kept() -> None:
     thread = SteppedThread(lambda: 1 // 0)
-    thread.go_on()
+    thread.resume()
     assert isinstance(thread.problem, ZeroDivisionError)
 
 

@@ -6,11 +6,11 @@ What was acknowledged is there afterwards, in its order and once; what was not m
 from collections.abc import Callable
 
 import pytest
-from simulated_cluster import create_topics, fetch, node_maker, produce_request
 
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.testing.sim.simulated_node import SimulatedNode
 from ottla.testing.sim.simulation import Simulation
+from tests.sim.simulated_cluster import create_topics, fetch, node_maker, produce_request
 
 LIVES = 4
 REQUESTS = 12

@@ -1,7 +1,6 @@
 """The workload of `tests/integrity`, on a simulated node: the same programs and the same judge, in one thread."""
 
 import pytest
-from simulated_cluster import create_topics, node_maker
 
 from ottla.testing.sim.simulated_client import SimulatedClient
 from ottla.testing.sim.simulated_node import SimulatedNode
@@ -12,6 +11,7 @@ from ottla.testing.workload.ledger import Ledger
 from ottla.testing.workload.plans import Program
 from ottla.testing.workload.reading import read_partition, stored_batches, stored_records
 from ottla.testing.workload.simulated_lanes import run_lanes
+from tests.sim.simulated_cluster import create_topics, node_maker
 
 HOURS_MS = 3_600_000
 make_node = node_maker(

@@ -8,7 +8,6 @@ from collections import Counter
 from random import Random
 
 import pytest
-from simulated_cluster import PORT, create_topics, node_maker, produce
 
 from ottla.client.consumer.consumer_core import ConsumerCore
 from ottla.client.consumer.face import make_member
@@ -18,6 +17,7 @@ from ottla.config.scopes import Scope
 from ottla.testing.sim.simulated_dialer import ClientInSimulation
 from ottla.testing.sim.simulated_node import SimulatedNode
 from ottla.testing.sim.simulation import Simulation
+from tests.sim.simulated_cluster import PORT, create_topics, node_maker, produce
 
 PARTITIONS = 4
 TURNS = 14

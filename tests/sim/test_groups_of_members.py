@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from lives_of_members import Application
-from simulated_cluster import create_topics, node_maker
 
 from ottla.base.ids import TopicPartition
 from ottla.testing.sim.simulated_node import SimulatedNode
 from ottla.testing.sim.simulation import Simulation
+from tests.sim.lives_of_members import Application
+from tests.sim.simulated_cluster import create_topics, node_maker
 
 PARTITIONS = 6
 TURNS = 12

@@ -3,12 +3,12 @@
 import errno
 
 import pytest
-from simulated_cluster import create_topics, fetch, node_maker, produce, produce_later
 
 from ottla.base.errors import StorageError
 from ottla.testing.sim.simulated_client import HungUp
 from ottla.testing.sim.simulation import Simulation
 from ottla.wire.messages import MetadataRequest
+from tests.sim.simulated_cluster import create_topics, fetch, node_maker, produce, produce_later
 
 
 def test_what_was_acknowledged_is_there_after_a_kill() -> None:

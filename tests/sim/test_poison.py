@@ -5,16 +5,16 @@ from types import ModuleType
 import pytest
 
 from ottla.client.admin.topics import NewTopic
-from ottla.client.network import broker_connection
 from ottla.runtime import connection
-from ottla.runtime.peers import node_connection
 from ottla.testing.sim.cluster.cluster_settings import ClusterSettings
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
+from ottla.wire.exchange import client_connection
 
-RECEIVERS = (connection, node_connection, broker_connection)
+RECEIVERS = (connection, client_connection)
+"""Of a node's clients; and of clients, which the nodes are to each other, too."""
 
 
-def test_connections_of_nodes_peers_and_clients_overwrite_what_they_received(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ends_of_connections_overwrite_what_they_received(monkeypatch: pytest.MonkeyPatch) -> None:
     overwritten: set[str] = set()
 
     def watch(receiver: ModuleType) -> None:

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from life_of_a_node import live
+
+from tests.sim.life_of_a_node import live
 
 SEEDS = [1, 2]
 

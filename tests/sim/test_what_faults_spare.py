@@ -2,8 +2,14 @@
 
 import pytest
 
+from ottla.log.file_names import CLUSTER_METADATA_TOPIC
 from ottla.testing.sim import ClusterSettings, History, NewTopic, SimulatedCluster
 from ottla.testing.sim.cluster.cluster_health import is_whole
+from ottla.testing.sim.cluster.machine import Machine
+from ottla.testing.sim.faults.fault import Fault
+from ottla.testing.sim.faults.fault_kinds import KINDS
+from ottla.testing.sim.faults.metadata_damage import QuorumPromises
+from ottla.testing.sim.faults.nemesis import Nemesis
 from ottla.testing.sim.faults.promises import Promises
 
 SOON_MS = 60_000
@@ -86,3 +92,50 @@ def test_a_loss_is_of_the_replicas_that_were_in_what_is_lost(scene: Scene) -> No
     second.kill()
     of_0, of_1 = (scene.promises.may_end(third, lambda name, of=index: name.partition == of) for index in (0, 1))
     assert (of_0, of_1) == (False, True)
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_it_is_known_that_a_node_starts_without_some_files_though_it_was_down_before(
+    scene: Scene, is_down: bool
+) -> None:
+    """Its logs need not know the epochs of their batches then."""
+    machine = scene.machines[0]
+    if is_down:
+        machine.kill()
+    fault = Fault(0, 0, "lost files", machine.node_id, 1, 0)
+    before = machine.disk.files()
+    assert KINDS[fault.kind].begin(Nemesis(scene.cluster, History(), []), fault, machine) is not None
+    assert machine.disk.files() != before
+    assert machine.has_lost_files
+
+
+def test_a_controller_may_forget_its_vote_where_all_have_a_leader_in_the_epoch_of_their_last_record(
+    scene: Scene,
+) -> None:
+    """Then nobody is asked for a vote in that epoch again."""
+    quorum = QuorumPromises(scene.cluster)
+    assert quorum.may_forget_vote()
+    leader = next(one for one in scene.machines if one.metadata is not None and one.metadata.raft.is_leader)
+    leader.kill()
+    assert not quorum.may_forget_vote(), "the others are about to vote"
+    scene.cluster.simulation.run_until(lambda: _has_leader(scene, besides=leader), SOON_MS)
+    assert not quorum.may_forget_vote(), "nobody knows what the one that is away will ask for"
+    leader.start()
+    scene.cluster.simulation.run_until(quorum.may_forget_vote, SOON_MS)
+
+
+def _has_leader(scene: Scene, besides: Machine) -> bool:
+    return any(one.metadata is not None and one.metadata.raft.is_leader for one in scene.machines if one is not besides)
+
+
+def test_metadata_that_rot_while_a_controller_runs_read_well_again_in_the_end(scene: Scene) -> None:
+    machine = scene.machines[0]
+    before = machine.disk.files()
+    fault = Fault(0, 0, "rotten metadata", machine.node_id, 1, 0)
+    end = KINDS[fault.kind].begin(Nemesis(scene.cluster, History(), []), fault, machine)
+    assert end is not None
+    (rotten,) = (path for path, data in machine.disk.files().items() if before[path] != data)
+    assert CLUSTER_METADATA_TOPIC in rotten
+    assert machine.is_rotten
+    end()
+    assert machine.disk.files() == before

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from streams import PATIENCE_S, Stream
 
 from ottla.testing import Broker
+from tests.spark.streams import PATIENCE_S, Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

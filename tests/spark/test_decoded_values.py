@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import backwards
 import pyarrow as pa
 import pytest
 
-import ottla
 from ottla import Producer
 from ottla.spark.source.values.json_values import JsonValues
-from ottla.testing import Broker
+from tests.spark import backwards
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,24 +78,6 @@ def test_bad_values_are_dropped(read: Read, send: Send) -> None:
     frame = read(**{"value.format": "json", "value.schema": "id BIGINT", "value.onError": "drop"}).load()
     found = sorted((row.offset, row.value.id) for row in frame.select("offset", "value").collect())
     assert found == [(number, number) for number in range(50) if number % 7]
-
-
-def test_bad_values_go_to_a_topic_for_dead_letters(
-    read: Read, send: Send, ottla_broker: Broker, ottla_topic: str
-) -> None:
-    send(b"good", b"\xff\xfe", b"better")
-    ottla_broker.create_topic(ottla_topic + "-dead")
-    options = {"value.format": "string", "value.onError": "deadLetter", "value.deadLetterTopic": ottla_topic + "-dead"}
-    frame = read(**options).load()
-    assert [row.value for row in frame.orderBy("offset").collect()] == ["good", "better"]
-    with ottla.Consumer(bootstrap_servers=ottla_broker.bootstrap) as consumer:
-        consumer.assign([(ottla_topic + "-dead", 0)])
-        consumer.seek_to_beginning()
-        letter, *_ = consumer.poll(timeout=30)
-    assert (letter.key, letter.value) == (b"k", b"\xff\xfe")
-    headers = dict(letter.headers)
-    assert headers["of"] == b"test"
-    assert (headers["dead-letter.topic"], headers["dead-letter.offset"]) == (ottla_topic.encode(), b"1")
 
 
 @pytest.mark.parametrize(

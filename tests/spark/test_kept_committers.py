@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from sink_scene import COLUMNS, SinkScene
 
 from ottla.spark.options import Options, Use
 from ottla.spark.sink import decided_writes
@@ -13,6 +12,7 @@ from ottla.spark.sink.rows import Routing
 from ottla.spark.sink.sink_options import Delivery, SinkOptions, read_sink_options
 from ottla.spark.sink.task_writer import Task
 from ottla.testing import Broker
+from tests.spark.sink_scene import COLUMNS, SinkScene
 
 Process = dict[str, tuple[str, Committer]]
 VALUES = list(range(12))

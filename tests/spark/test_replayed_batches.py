@@ -5,20 +5,22 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from sink_scene import SinkScene, Where, rows
 
 from ottla.client.blocking.producer import Producer
 from ottla.client.errors import TopicAuthorizationFailed, UnsupportedVersion
+from ottla.records.arrow import encode
+from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.spark.options import OptionError, Options, Use
 from ottla.spark.sink import cluster_access, task_writer
-from ottla.spark.sink.cluster_access import ClusterAccess
-from ottla.spark.sink.committer import CheckpointWentBack, Committer, WrittenTwice
+from ottla.spark.sink.cluster_access import ClusterAccess, FetchedBatches
+from ottla.spark.sink.committer import CheckpointWentBack, Committer, OtherRows, WrittenTwice
 from ottla.spark.sink.decided_writes import start_of_query
 from ottla.spark.sink.decision import Decision, TaskTransaction
-from ottla.spark.sink.decision_log import WrongDecision, create_topic
+from ottla.spark.sink.decision_log import WrongDecision, _Reading, create_topic
 from ottla.spark.sink.names import SinkNames
 from ottla.spark.sink.sink_options import Delivery, read_sink_options
 from ottla.testing import Broker
+from tests.spark.sink_scene import SinkScene, Where, rows
 
 pytestmark = pytest.mark.ottla_topic(partitions=2)
 VALUES = list(range(40))
@@ -54,6 +56,55 @@ def test_a_batch_of_another_size_than_the_one_that_was_decided_is_an_error(scene
     scene.commit(0, scene.tasks(0, [*VALUES, 100], 3, inline_bytes=inline_bytes), fails_on_loss=False)
     scene.commit(1, scene.tasks(1, [200], 1))
     assert scene.committed() == [*VALUES, 200]
+
+
+OTHERS = [*range(1000, 1039), 39]
+"""As many as `VALUES`, and one of them the same."""
+
+
+@pytest.mark.parametrize("is_staged", [False, True])
+@pytest.mark.parametrize("inline_bytes", [0, 1 << 20])
+def test_a_batch_of_as_many_other_rows_than_were_decided_is_an_error(
+    ottla_broker: Broker, ottla_topic: str, inline_bytes: int, is_staged: bool
+) -> None:
+    """As when a checkpoint goes back by one batch, and the source has as many newer rows for it."""
+    scene = SinkScene(ottla_broker, ottla_topic, is_staged=is_staged)
+    scene.commit(0, scene.tasks(0, VALUES, 2))
+    scene.run += 1
+    with pytest.raises(OtherRows, match="batch 0 with 40 rows, and it was decided before with as many") as told:
+        scene.commit(0, scene.tasks(0, OTHERS, 2, inline_bytes=inline_bytes))
+    assert "checkpointLocation" in str(told.value)
+    assert "replayCheck" in str(told.value)
+    assert scene.committed() == VALUES
+    assert scene.open_transactions() == []
+
+
+@pytest.mark.parametrize("lenient", [{"checks_rows": False}, {"fails_on_loss": False}])
+def test_a_query_whose_rows_differ_each_time_can_be_replayed(scene: SinkScene, lenient: dict[str, bool]) -> None:
+    scene.commit_and_be_killed(0, scene.tasks(0, VALUES, 2), Where(Producer, "commit", after=True))
+    scene.commit(0, scene.tasks(0, OTHERS, 3), **lenient)
+    scene.commit(1, scene.tasks(1, [100], 1), **lenient)
+    assert scene.committed() == [*VALUES, 100]
+
+
+def test_a_replay_has_its_rows_in_any_order_and_in_any_tasks(scene: SinkScene) -> None:
+    scene.commit_and_be_killed(0, scene.tasks(0, VALUES, 2), Where(Producer, "commit", after=True))
+    scene.commit(0, scene.tasks(0, VALUES[::-1], 5, inline_bytes=1 << 20))
+    assert scene.committed() == VALUES
+
+
+@pytest.mark.parametrize("known", ["nothing", "count"])
+def test_a_decision_of_an_older_version_is_understood(
+    scene: SinkScene, monkeypatch: pytest.MonkeyPatch, known: str
+) -> None:
+    encode = Decision.encode
+    as_before = {"rows_digest": None, "row_count": 40 if known == "count" else None}
+    with monkeypatch.context() as old:
+        old.setattr(Decision, "encode", lambda decision: encode(decision._replace(**as_before)))
+        scene.commit_and_be_killed(0, scene.tasks(0, VALUES, 2), Where(Producer, "commit", after=True))
+    scene.commit(0, scene.tasks(0, VALUES, 3))
+    scene.commit(1, scene.tasks(1, [100], 1))
+    assert scene.committed() == [*VALUES, 100]
 
 
 def test_a_second_write_of_a_batch_is_an_error_in_every_start(scene: SinkScene) -> None:
@@ -108,17 +159,44 @@ FOREIGN = TaskTransaction("payments-7", 4, 2, True, ())
     [
         (Decision(1 << 60, "", (), 1).encode(), "was decided before"),
         (Decision(0, "", (), 1).encode(), "with 40 rows, and it was decided before with 1"),
+        (Decision(0, "", (), 40, 1 << 63).encode(), "with 40 rows, and it was decided before with as many"),
+        (Decision(0, "", (), 40).encode(), "by another producer than the query's drivers"),
+        (Decision(0, "", ()).encode(), "by another producer than the query's drivers"),
         (Decision(0, "", (FOREIGN,), 40).encode(), "it names the transaction payments-7"),
         (b"nonsense", "it cannot be read"),
         (Decision(0, "", (), 1).encode()[:-6], "it cannot be read"),
     ],
-    ids=["a later batch", "another size", "another's transaction", "nonsense", "cut off"],
+    ids=[
+        "a later batch",
+        "another size",
+        "as many rows",
+        "no rows said",
+        "nothing said",
+        "another's transaction",
+        "nonsense",
+        "cut off",
+    ],
 )
 def test_a_forged_decision_is_an_error_and_discards_no_row(scene: SinkScene, value: bytes, told: str) -> None:
     forge(scene, value)
     with pytest.raises((CheckpointWentBack, WrongDecision), match=told):
         scene.commit(0, scene.tasks(0, VALUES, 2, inline_bytes=1 << 20))
     assert scene.committed() == []
+
+
+def test_a_record_outside_transactions_is_no_decision_also_under_the_drivers_producer_id() -> None:
+    """Its next marker is the driver's, and counts for what the driver has written."""
+    decided, forged = Decision(0, "", (), 1).encode(), Decision(9, "", (), 1).encode()
+    log = b""
+    for offset, (value, is_in_one) in enumerate([(decided, True), (forged, False)]):
+        rows = pa.record_batch({"key": [b"q"], "value": [value]})
+        log += b"".join(
+            encode(rows, timestamp_ms=0, producer_id=7, producer_epoch=0, base_sequence=offset, transactional=is_in_one)
+        )
+    log += build_end_transaction_marker(EndTransactionMarker(committed=True, coordinator_epoch=0), 7, 0, 0)
+    reading = _Reading(b"q")
+    reading.take(FetchedBatches(0, 3, 3, frozenset(), memoryview(bytearray(log))))
+    assert reading.last == (7, decided)
 
 
 # --- names ---

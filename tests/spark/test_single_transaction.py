@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from sink_scene import SinkScene, Where, die, read, records
 
 import ottla
 from ottla.admin import ConfigResource
@@ -22,6 +21,7 @@ from ottla.spark.sink.copying import LostRows
 from ottla.spark.sink.names import SinkNames
 from ottla.spark.sink.single_transaction import SingleWriter
 from ottla.testing import Broker
+from tests.spark.sink_scene import SinkScene, Where, die, read, records
 
 pytestmark = pytest.mark.ottla_topic(partitions=3)
 VALUES = list(range(200))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from sink_scene import records
-from streams import run_until
 
 import ottla
 from ottla.testing import Broker
+from tests.spark.sink_scene import records
+from tests.spark.streams import run_until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

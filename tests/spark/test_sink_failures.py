@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from sink_scene import SinkScene, Where, read
 
 from ottla.client.blocking.producer import Producer
 from ottla.spark.sink import committer as committing
@@ -20,6 +19,7 @@ from ottla.spark.sink.decision_log import create_topic
 from ottla.spark.sink.names import SinkNames
 from ottla.testing import Broker
 from ottla.testing.broker.fault_control import FaultRefused
+from tests.spark.sink_scene import SinkScene, Where, read
 
 pytestmark = pytest.mark.ottla_topic(partitions=3)
 VALUES = list(range(60))

@@ -1,12 +1,12 @@
 """The options of the sink reach its producers."""
 
 import pytest
-from sink_scene import SinkScene
 
 from ottla.spark.options import Options, Use
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.sink_options import Delivery, SinkOptions, read_sink_options
 from ottla.testing import Broker
+from tests.spark.sink_scene import SinkScene
 
 GOOD = {"kafka.bootstrap.servers": "localhost:9092", "topic": "a"}
 

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from deadly_sink import POINTS, DeadlySource
 from pyspark.errors import StreamingQueryException
-from sink_scene import read
 
 from ottla.testing import Broker
+from tests.spark.deadly_sink import POINTS, DeadlySource
+from tests.spark.sink_scene import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,11 +7,11 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from streams import PATIENCE_S, Stream
 
 import ottla
 from ottla.base.ids import TopicPartition
 from ottla.testing import Broker
+from tests.spark.streams import PATIENCE_S, Stream
 
 
 @pytest.fixture

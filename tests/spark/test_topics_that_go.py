@@ -12,7 +12,7 @@ import pytest
 import ottla
 from ottla.base.ids import TopicPartition
 from ottla.client.blocking.range_consumer import RangeConsumer
-from ottla.client.errors import UnknownTopicOrPartition
+from ottla.client.errors import Disconnected, UnknownTopicOrPartition
 from ottla.spark.options import Options, Use
 from ottla.spark.source import task
 from ottla.spark.source.lookups import Lookups, SourceError
@@ -226,6 +226,20 @@ def test_brokers_that_do_not_answer_are_named_in_the_drivers_error(monkeypatch: 
     with pytest.raises(SourceError, match=re.escape("option kafka.bootstrap.servers (127.0.0.1:1) did not answer")):
         nowhere.initialOffset()
     nowhere.stop()
+
+
+def test_brokers_that_refuse_are_asked_for_one_time_limit_and_not_for_four(ottla_broker: Broker) -> None:
+    """A call of a client tries until its time is over: its error is the last one, a refused connection for one."""
+    lookups, asked = Lookups(options(ottla_broker, subscribe="orders")), list[int]()
+
+    def refused() -> None:
+        asked.append(1)
+        raise Disconnected("cannot connect to 127.0.0.1:1: connection refused")
+
+    with pytest.raises(SourceError, match=re.escape("did not answer: cannot connect to 127.0.0.1:1: connection")):
+        lookups._ask(refused)
+    lookups.close()
+    assert len(asked) == 1
 
 
 def _patience_ms() -> str:

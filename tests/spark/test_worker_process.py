@@ -2,6 +2,10 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+from ottla import Producer
+from ottla.testing import Broker
 
 
 def test_the_collector_passes_over_what_the_first_task_loaded() -> None:
@@ -26,3 +30,25 @@ def _told(statements: str) -> list[bool]:
     command = [sys.executable, "-c", prelude + statements]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return [line == "True" for line in done.stdout.split()]
+
+
+LOOKS = """
+import sys, ottla.spark
+spark = ottla.spark.session("looks", master="local[1]", **{"spark.ui.enabled": "false"})
+rows = spark.read.format("ottla").option("kafka.bootstrap.servers", sys.argv[1]).option("subscribe", "many").load()
+print(len(rows.limit(3).collect()), rows.select("offset").take(1))
+spark.stop()
+"""
+
+
+def test_a_job_that_takes_some_rows_and_leaves_prints_no_error(tmp_path: Path) -> None:
+    with Broker() as broker:
+        broker.create_topic("many")
+        with Producer(bootstrap_servers=broker.bootstrap) as producer:
+            for _ in range(100_000):
+                producer.send("many", bytes(100))
+        command = [sys.executable, "-c", LOOKS, broker.bootstrap]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout.split(maxsplit=1)[0]) == (0, "3"), done.stderr
+    assert "BrokenPipe" not in done.stderr
+    assert "Traceback" not in done.stderr

@@ -5,9 +5,10 @@ ids               UUIDs and partitions
 ports             the world as protocols: Clock, Disk, Timers, Workers, Entropy, Network, …
 lent              bytes that are only lent, and what holds that rule
 addresses         addresses of hosts as text and bytes
-tcp_dialling      connecting by TCP, for clients and nodes
+tcp_connect       connecting by TCP, for clients and nodes
 checksum          CRC-32C, without the cost of its package
+pacing            pauses that grow with each failure; how often something that goes on is told
 processors        how many processors this process may keep busy
+installing        how to install what is missing
 freed_memory      memory that is freed and soon needed again
-deferred_imports  modules that are loaded when they are first looked into
 """

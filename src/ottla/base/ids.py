@@ -1,6 +1,6 @@
 """Names for the things that are counted and addressed, and Kafka's text form of UUIDs."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
 from typing import NamedTuple, NewType
 
@@ -8,6 +8,7 @@ Uuid = NewType("Uuid", bytes)
 """Sixteen bytes. Kafka writes them in text as 22 characters of unpadded URL-safe base64."""
 
 ZERO_UUID = Uuid(bytes(16))
+_TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 
 
 class TopicPartition(NamedTuple):
@@ -27,7 +28,7 @@ def random_uuid(randbytes: Callable[[int], bytes]) -> Uuid:
 
 
 def uuid_text(uuid: Uuid) -> str:
-    return urlsafe_b64encode(uuid)[:22].decode("ascii")
+    return b2a_base64(uuid, newline=False)[:22].translate(_TO_URL).decode("ascii")
 
 
 def uuid_hex_text(uuid: Uuid) -> str:
@@ -40,7 +41,7 @@ def parse_uuid(text: str) -> Uuid:
     """Reads Kafka's text form; raises `ValueError` for anything that is not 16 bytes of URL-safe base64."""
     if len(text) != 22:
         raise ValueError(f"not a UUID of 22 base64 characters: {text!r}")
-    uuid = Uuid(urlsafe_b64decode(text + "=="))
+    uuid = Uuid(a2b_base64(text.encode().translate(_FROM_URL) + b"=="))
     if uuid_text(uuid) != text:
         raise ValueError(f"not a UUID in URL-safe base64: {text!r}")
     return uuid

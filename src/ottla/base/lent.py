@@ -50,9 +50,9 @@ _POISON: Final = b"\xdb"
 _poisons = os.environ.get(POISON_VARIABLE) == "1"
 
 
-def lend(buffer: bytearray | memoryview) -> Lent:
-    """A view of bytes that the caller has the say over."""
-    return memoryview(buffer)  # type: ignore[return-value]  # that it is one is the type checker's secret
+def lend(view: memoryview) -> Lent:
+    """The same view, of bytes that the caller has the say over."""
+    return view  # type: ignore[return-value]  # that it is one is the type checker's secret
 
 
 def keep(lent: Seen) -> bytearray:

@@ -21,7 +21,7 @@ class Clock(Protocol):
         ...
 
     def elapsed_s(self) -> float:
-        """Seconds since some moment. Never jumps, and says nothing of the hour."""
+        """Seconds since some moment: monotonic."""
         ...
 
     def thread_s(self) -> float:
@@ -50,6 +50,9 @@ class Timer(Protocol):
 class Timers(Protocol):
     """Calls back on the node's one thread, never from within the call that sets a timer."""
 
+    @property
+    def is_closed(self) -> bool: ...
+
     def now_s(self) -> float:
         """The time that delays are counted in: that of `Clock.elapsed_s`."""
         ...
@@ -59,7 +62,7 @@ class Timers(Protocol):
     def every(self, interval_s: float, callback: Callable[[], None], *, first_s: float | None = None) -> Timer: ...
 
     def close(self) -> None:
-        """Cancels every timer that is set."""
+        """Cancels every timer that is set. One that is set after this never fires: what would is about to be closed."""
         ...
 
 

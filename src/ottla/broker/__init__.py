@@ -1,6 +1,6 @@
 """What a broker answers: one small module per API or family of APIs, from the decoded request to the reply.
 
-    dispatch             the table: which API is answered by which module
+    dispatch             from a request to its handler
     broker               `Broker`: the services, wired together; the node alone holds it
     services             how a handler gets the services that it names
 
@@ -14,8 +14,9 @@ The rooms, each with a map of its own:
     replication          followers that fetch from leaders, and leaders that change their ISR
     admin                what administrators ask for, with settings
     quotas               how much clients may take
+    telemetry            metrics that clients push
     cluster              the cluster as clients and controllers see it
-    access               what stands before the handlers where there is an authorizer
+    access               the checks before the handlers where there is an authorizer
 
 Import from the modules.
 """

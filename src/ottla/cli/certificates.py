@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ottla.base.errors import OttlaError
+from ottla.cli.help_format import CommandParser
 from ottla.security.tls.issuing import Authority
 
 _HOSTS: Final = ("localhost", "127.0.0.1", "::1")
@@ -53,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser("ottla certificates", description="Makes certificates for trying TLS out.")
+    parser = CommandParser("ottla certificates", description="Makes certificates for trying TLS out.")
     parser.add_argument("directory", metavar="DIR", help="where to write them; made if it is not there")
     parser.add_argument(
         "--host",

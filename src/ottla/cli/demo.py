@@ -4,9 +4,7 @@
 exactly once. The pipeline is killed in the middle and started again. In the end its results must be those of a direct
 computation. It takes about two minutes on two cores, and needs `pip install ottla[spark]`.
 
-    --events N      how many events (default 200,000)
-    --rate N        how many a second (default 4,000)
-    --keep          leave node and pipeline running when it is done, until Ctrl-C
+`--events N`, `--rate N` and `--keep` say how much, how fast, and whether it all runs on in the end.
 
 `ottla demo node` needs nothing more than ottla: a million records through a node that is killed half-way.
 
@@ -14,47 +12,44 @@ computation. It takes about two minutes on two cores, and needs `pip install ott
 """
 
 import sys
+from argparse import ArgumentParser
 from typing import Final
 
+from ottla.base.installing import install_command
+from ottla.cli.help_format import CommandParser
+from ottla.cli.records.connecting import at_least
+
 NEEDED: Final = ("pyspark", "pandas", "pyarrow", "google.protobuf")
-BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
 """What a shell says of a command that Ctrl-C has ended."""
 
 
 def main(arguments: list[str]) -> int:
-    match arguments:
-        case ["node", *rest]:
-            from ottla.cli import node_demo
+    if arguments[:1] == ["node"]:
+        from ottla.cli import node_demo
 
-            return node_demo.main(rest)
-        case ["-h" | "--help"]:
-            print(__doc__)
-            return 0
-    wanted: dict[str, int] = {"--events": 0, "--rate": 0}
-    rest, keeps = list(arguments), False
-    while rest:
-        match rest:
-            case ["--keep", *rest]:
-                keeps = True
-            case ["--events" | "--rate" as name, number, *rest] if number.isdecimal() and int(number):
-                wanted[name] = int(number)
-            case _:
-                print(
-                    f"ottla demo: what is {' '.join(arguments)}? Known are --events N, --rate N, --keep, and "
-                    "`ottla demo node`",
-                    file=sys.stderr,
-                )
-                return BAD_USAGE
+        return node_demo.main(arguments[1:])
+    options = argument_parser().parse_args(arguments)
     if missing := [name for name in NEEDED if not is_installed(name)]:
         print(
             f"ottla demo runs a Spark pipeline, and {', '.join(missing)} is not installed:\n"
-            "    pip install 'ottla[spark,terminal]'\n"
+            f"    {install_command('spark,terminal')}\n"
             "`ottla demo node` shows the node alone, and needs nothing more.",
             file=sys.stderr,
         )
         return 1
-    return run(wanted["--events"], wanted["--rate"], keeps)
+    return run(options.events, options.rate, options.keep)
+
+
+def argument_parser() -> ArgumentParser:
+    parser = CommandParser(prog="ottla demo", description=__doc__.split("\n\n")[1], epilog=__doc__.split("\n\n")[3])
+    parser.add_argument("what", nargs="?", choices=("node",), help="`ottla demo node`: a node alone, without Spark")
+    parser.add_argument("--events", type=at_least(1), default=0, metavar="N", help="how many events (default: 200,000)")
+    parser.add_argument("--rate", type=at_least(1), default=0, metavar="N", help="how many a second (default: 4,000)")
+    parser.add_argument(
+        "--keep", action="store_true", help="leave node and pipeline running when it is done, until Ctrl-C"
+    )
+    return parser
 
 
 def run(events: int, rate: int, keeps: bool) -> int:

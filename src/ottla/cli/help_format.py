@@ -1,4 +1,4 @@
-"""How wide a command's `--help` is, and in which words.
+"""How wide a command's `--help` is, in which words, and what is said of an option that there is not.
 
 argparse asks `shutil` for the width, at every option that is added and whether or not help is wanted, and that brings
 in three compression libraries. To ask the system costs nothing. For its own words argparse looks for translations, of
@@ -7,9 +7,12 @@ which Python brings none, and loads the names of all languages first: 0.4 MB, an
 
 import argparse
 import os
+import re
 import sys
 from argparse import HelpFormatter
-from typing import Any
+from typing import Any, NoReturn
+
+from ottla.cli.text_tables import did_you_mean
 
 _USUAL_COLUMNS = 80
 _MARGIN = 2
@@ -33,3 +36,33 @@ def _columns() -> int:
         return os.get_terminal_size(sys.__stdout__.fileno()).columns or _USUAL_COLUMNS  # type: ignore[union-attr]
     except (AttributeError, ValueError, OSError):
         return _USUAL_COLUMNS
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of a command of `ottla`: no abbreviations, and a mistyped option is told with the nearest one."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **{"formatter_class": help_formatter, "allow_abbrev": False, **named})
+
+    def error(self, message: str) -> NoReturn:
+        super().error(message + self._nearest(message))
+
+    def _nearest(self, message: str) -> str:
+        if message.startswith(_UNKNOWN):
+            return did_you_mean(message.removeprefix(_UNKNOWN).split()[0].partition("=")[0], self._options())
+        if (chosen := _WRONG_CHOICE.match(message)) is not None:
+            return did_you_mean(chosen[1], chosen[2].replace("'", "").split(", "))
+        return ""
+
+    def _options(self) -> list[str]:
+        """Its own, and those of its sub-commands."""
+        found = [name for name in self._option_string_actions if name.startswith("--")]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    found += parser._options()
+        return found
+
+
+_UNKNOWN = "unrecognized arguments: "
+_WRONG_CHOICE = re.compile(r"argument .*: invalid choice: '(.*)' \(choose from (.*)\)")

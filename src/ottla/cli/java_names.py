@@ -7,7 +7,7 @@ where the broker gave none, Java's client has a sentence for each code, and we h
 from typing import Final
 
 from ottla.cli.failures import told
-from ottla.client.errors import KafkaError
+from ottla.client.errors import KafkaError, NoBrokerReachable
 from ottla.wire.errors import ErrorCode
 
 PACKAGE: Final = "org.apache.kafka.common.errors."
@@ -61,6 +61,8 @@ def java_text(error: KafkaError) -> str:
 
 def java_exception(problem: BaseException) -> str:
     """Its class with the package; of what is no error of Kafka's, our own."""
+    if isinstance(problem, NoBrokerReachable):
+        return f"{PACKAGE}{_UNLIKE_THEIR_CODE[ErrorCode.REQUEST_TIMED_OUT]}"
     return f"{PACKAGE}{java_class(problem.code)}" if isinstance(problem, KafkaError) else type(problem).__name__
 
 

@@ -63,6 +63,12 @@ OTHERS: Final = {
 """Modules of tools that are about a machine and need no broker."""
 
 
+WITH_SCHEMAS: Final = tuple(
+    f"{kind}-console-{which}" for kind in ("avro", "protobuf", "json-schema") for which in ("producer", "consumer")
+)
+"""Confluent's console tools, which are one module."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The entry point of every tool."""
     called_as = os.path.basename(sys.argv[0])
@@ -71,14 +77,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(name: str, arguments: list[str]) -> int:
+    if name in WITH_SCHEMAS:
+        return run_module("ottla.cli.console.schema_console", [name, *arguments])
     return run_module(TOOLS[name].module if name in TOOLS else OTHERS[name], arguments)
 
 
 def run_module(module: str, arguments: list[str]) -> int:
     """Runs a command's `main`, and returns the exit status."""
+    from ottla.cli.stopping import interrupts_between_steps  # late, as the command: `ottla --version` needs neither
+
     command = cast(Main, import_module(module).main)
     try:
-        status = command(arguments) or 0
+        with interrupts_between_steps():
+            status = command(arguments) or 0
         sys.stdout.flush()
         return status
     except BrokenPipeError:

@@ -17,15 +17,34 @@ COMMANDS: Final = {
     "verify": Tool(
         "ottla.cli.verify.verify", "check every batch of a data directory or a running cluster, and its indexes"
     ),
-    "doctor": Tool("ottla.cli.doctor.doctor", "look at what a node would start with, and say what to do about it"),
+    "doctor": Tool("ottla.cli.doctor.doctor", "look at what a node would start with, or at a cluster: what to do"),
+    "topic": Tool("ottla.cli.short.topic", "create, list, describe and delete topics, in few words"),
+    "group": Tool("ottla.cli.short.group", "list and describe groups, move their offsets, in few words"),
+    "config": Tool("ottla.cli.short.config", "print and change settings of topics and brokers, in few words"),
     "tail": Tool("ottla.cli.records.tail", "print the records of topics as they come"),
     "produce": Tool("ottla.cli.records.produce", "send lines or JSON records to a topic"),
     "consume": Tool("ottla.cli.records.consume", "write the records of a topic to a file, or as JSON lines"),
     "copy": Tool("ottla.cli.records.copy_command", "copy a topic, to another cluster too"),
+    "backup": Tool(
+        "ottla.cli.backup.backup_command", "save topics, groups, rules and quotas of a cluster in a directory"
+    ),
+    "restore": Tool("ottla.cli.backup.restore_command", "restore what a back-up has, to the same cluster or another"),
+    "balance": Tool("ottla.cli.balance.balance_command", "spread replicas and leaders evenly over brokers and racks"),
+    "node": Tool("ottla.cli.balance.node_command", "empty a broker, and take it out of the cluster"),
+    "registry": Tool("ottla.cli.registry.command", "start a schema registry, and use one"),
+    "quorum": Tool(
+        "ottla.cli.cluster.quorum", "look at a stopped controller's metadata; recover when a majority is lost"
+    ),
+    "pipelines": Tool("ottla.cli.pipelines", "show what streaming queries of Spark do, and how far they are behind"),
+    "health": Tool("ottla.cli.health.health_command", "say whether a cluster is well, in one screen and one exit code"),
+    "dashboards": Tool(
+        "ottla.cli.dashboards.dashboards_command", "write dashboards for Grafana and rules for Prometheus"
+    ),
     "top": Tool("ottla.cli.top.top", "show topics and groups of a cluster, live"),
     "metadata-shell": Tool("ottla.cli.metadata_shell.shell", "look around in the metadata of a cluster"),
     "sim": Tool("ottla.cli.sim.sim", "run clusters in a simulation, under faults, and check what they promise"),
     "server-stop": Tool("ottla.cli.server_stop", "ask the nodes of this machine to stop"),
+    "completion": Tool("ottla.cli.completion", "print what makes bash, zsh or fish complete commands"),
     "version": Tool("ottla.cli.main", "print the version"),
     **TOOLS,
     "cluster": Tool("ottla.cli.local_cluster.command", "start a cluster of nodes on this machine, and look after it"),
@@ -46,6 +65,10 @@ def main(arguments: list[str] | None = None) -> int:
         case ["-V" | "--version" | "version", *_]:
             print(f"ottla {__version__}")
             return 0
+        case ["complete", *words]:
+            from ottla.cli.completion import complete
+
+            return complete(words)
         case [name, *rest] if name in COMMANDS:
             return run_module(COMMANDS[name].module, rest)
         case [name, *_]:

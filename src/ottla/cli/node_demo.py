@@ -66,9 +66,12 @@ def create(node: RunningNode) -> None:
 
 def write(node: RunningNode, records: int) -> bytearray:
     """Returns a byte for each record: whether the node has acknowledged it."""
+    from logging import ERROR, getLogger
+
     from ottla.client.blocking.producer import Producer
 
     step("Write", f"{records:,} records, and kill -9 the node half-way")
+    getLogger("ottla.client").setLevel(ERROR)  # it is told here what becomes of the connection
     deliveries: list[Delivery] = []
     with Producer(bootstrap_servers=node.bootstrap, linger_ms=5, reconnect_backoff_max_ms=100) as producer:
         progress = Progress("written", records, node)
@@ -93,7 +96,7 @@ def crash(node: RunningNode, deliveries: "list[Delivery]") -> None:
     tell(f"killed, with {sum(delivery.done() for delivery in deliveries):,} records acknowledged")
     started = time.perf_counter()
     node.start()
-    tell(f"back after {time.perf_counter() - started:.2f} s; the client goes on by itself")
+    tell(f"back after {time.perf_counter() - started:.2f} s; the client continues by itself")
 
 
 def read_back(node: RunningNode, acknowledged: bytearray) -> bool:

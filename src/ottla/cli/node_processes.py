@@ -9,7 +9,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 PROC = "/proc"
+DEFAULT_DATA = "ottla-data"
+"""Of `ottla start`."""
 _LIST_TIMEOUT_S = 10
+_WITH_VALUE = (
+    "--data",
+    "--port",
+    "--host",
+    "--advertise",
+    "--metrics",
+    "--faults",
+    "--log-format",
+    "--log-level",
+    "--log-file",
+)
 
 
 class NodeProcess(NamedTuple):
@@ -18,6 +31,8 @@ class NodeProcess(NamedTuple):
     """Of the command: what comes after `start` or `kafka-server-start`."""
     node_id: int | None
     roles: tuple[str, ...]
+    data: tuple[str, ...] = ()
+    """Its log directories, as absolute paths."""
 
 
 class Process(NamedTuple):
@@ -48,7 +63,15 @@ def as_node(process: Process) -> NodeProcess | None:
         tuple(arguments),
         int(node_id) if node_id.isdecimal() else None,
         tuple(filter(None, roles)),
+        tuple(_directories(properties, process.directory)),
     )
+
+
+def _directories(properties: dict[str, str], directory: str | None) -> Iterator[str]:
+    """Relative ones are looked for from where the node was started."""
+    for path in (properties.get("log.dirs") or properties.get("log.dir") or "").split(","):
+        if path.strip() and (directory is not None or os.path.isabs(path.strip())):
+            yield os.path.realpath(os.path.join(directory or "", path.strip()))
 
 
 def _arguments(words: list[str]) -> list[str] | None:
@@ -76,7 +99,7 @@ def _watches_over_nodes(arguments: list[str]) -> bool:
 
 def _properties(arguments: list[str], directory: str | None) -> dict[str, str]:
     """Of the node's settings, those that were given and tell nodes apart."""
-    path, overrides = None, {}
+    path, overrides, data = None, {}, DEFAULT_DATA
     words = iter(arguments)
     for word in words:
         name, equals, value = word.partition("=")
@@ -87,13 +110,14 @@ def _properties(arguments: list[str], directory: str | None) -> dict[str, str]:
             else:
                 key, _, text = given.partition("=")
                 overrides[key.strip()] = text.strip()
-        elif name in ("--data", "--port", "--metrics", "--faults", "--log-format", "--log-level"):
-            if not equals:
-                next(words, "")
+        elif name in _WITH_VALUE:
+            given = value if equals else next(words, "")
+            if name == "--data":
+                data = given
         elif not word.startswith("-"):
             path = word  # kafka-server-start names its file like this
     if path is None:
-        properties = {"node.id": "1", "process.roles": "broker,controller"}
+        properties = {"node.id": "1", "process.roles": "broker,controller", "log.dirs": data}
     else:
         properties = _read(os.path.join(directory or "", path))
     return {**properties, **overrides}

@@ -7,7 +7,7 @@ of the calling user count, and only Python that runs `ottla start` or `kafka-ser
 - The signal is TERM, or the one in the environment variable SIGNAL.
 - The exit code is 1, with "No kafka server to stop", when there is none.
 
-`--dry-run` is ours: it says which nodes would be stopped.
+`--data DIR` and `--dry-run` are ours: only the node with this data directory; which nodes would be stopped.
 """
 
 import os
@@ -16,7 +16,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable
 
-from ottla.cli.help_format import help_formatter
+from ottla.cli.help_format import CommandParser
 from ottla.cli.node_processes import NodeProcess, node_processes
 
 _NONE = "No kafka server to stop"
@@ -33,7 +33,12 @@ def main(
     if number is None:
         print(f"kafka-server-stop: there is no signal {os.environ['SIGNAL']}", file=sys.stderr)
         return 1
-    found = [node for node in processes() if _is_meant(node, options.process_role, options.node_id)]
+    wanted = None if options.data is None else os.path.realpath(options.data)
+    found = [
+        node
+        for node in processes()
+        if _is_meant(node, options.process_role, options.node_id) and (wanted is None or wanted in node.data)
+    ]
     if not found:
         print(_NONE)
         return 1
@@ -49,14 +54,13 @@ def main(
 
 
 def argument_parser() -> ArgumentParser:
-    parser = ArgumentParser(
+    parser = CommandParser(
         prog="kafka-server-stop",
         description="Asks the nodes of this user on this machine to stop.",
-        formatter_class=help_formatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--process-role", choices=("broker", "controller"), help="only nodes that have this role")
     parser.add_argument("--node-id", type=int, metavar="ID", help="only the node with this id; the role does not count")
+    parser.add_argument("--data", metavar="DIR", help="only the node whose data (log.dirs) are in this directory")
     parser.add_argument("--dry-run", action="store_true", help="say which nodes would be stopped, and stop none")
     return parser
 

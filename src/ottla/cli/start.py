@@ -13,14 +13,19 @@ import sys
 from typing import TYPE_CHECKING
 
 from ottla import __version__
-from ottla.base.deferred_imports import defer
-from ottla.cli.help_format import help_formatter
+from ottla.cli.help_format import CommandParser
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ottla.config.parse import Warned
 
+_MOMENT_S = 1.0
 DEFAULT_PORT = 9092
+DEFAULT_HOST = "127.0.0.1"
+LOG_DIR_VARIABLE = "LOG_DIR"
 DEFAULT_DATA = "ottla-data"
+ANY_ADDRESS = "0.0.0.0"
 FAULTS_TOKEN = "OTTLA_FAULTS_TOKEN"
 MOST_CORES = 100
 
@@ -39,16 +44,10 @@ FOR_ONE_MACHINE = {
 }
 """What nobody configured, where there are no replicas."""
 
-RARELY_USED = ("ssl", "asyncio.sslproto", "hashlib", "hmac", "uuid", "cramjam", "inspect", "locale")
-"""What is imported by something that every node needs, and used by few, or late."""
-
 
 def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
-    defer(*RARELY_USED)
-    from ottla.cli.log_format import set_up_logging
-
-    set_up_logging(options.log_format, options.log_level)
+    set_up_log(options)
     if options.ephemeral:
         from tempfile import TemporaryDirectory
 
@@ -57,33 +56,75 @@ def main(arguments: list[str]) -> int:
     return _start(options, options.data)
 
 
+def set_up_log(options: argparse.Namespace) -> None:
+    from ottla.cli.log_format import LogFile, set_up_logging
+
+    try:
+        file = None if options.log_file is None else LogFile(options.log_file)
+    except OSError as problem:
+        raise SystemExit(f"ottla: cannot write to the log {options.log_file}: {problem.strerror}") from None
+    level = options.log_level or ("warning" if file is None else "info")
+    set_up_logging(options.log_format, level, file=file)
+
+
 def server_start() -> int:
     """The `kafka-server-start` command."""
-    parser = argparse.ArgumentParser(
-        prog="kafka-server-start", description="Starts a node as its file says.", formatter_class=help_formatter
+    parser = CommandParser(prog="kafka-server-start", description="Starts a node as its file says.")
+    parser.add_argument(
+        "-daemon",
+        action="store_true",
+        help=f"run in the background, and log to ${LOG_DIR_VARIABLE}/server.log (default: ./logs/server.log); the exit "
+        "code says whether the node came up",
     )
-    parser.add_argument("-daemon", action="store_true", help="run in the background, detached from the terminal")
     parser.add_argument("config", metavar="server.properties", help="the node's settings")
     parser.add_argument("--override", action="append", default=[], metavar="KEY=VALUE", help="another value for a key")
+    add_metrics_option(parser)
+    add_log_options(parser, default_level="info")
     parser.add_argument("--version", action="version", version=__version__)
     options = parser.parse_args()
-    if options.daemon:
-        _detach()
-    arguments = ["--config", options.config]
+    arguments = ["--config", options.config, "--log-format", options.log_format, "--log-level", options.log_level]
     for override in options.override:
         arguments += ["--set", override]
+    if options.metrics is not None:
+        arguments += ["--metrics", options.metrics]
+    if options.log_file is not None:
+        arguments += ["--log-file", options.log_file]
+    if options.daemon:
+        from ottla.cli.daemon import run_detached
+
+        return run_detached(main, arguments, options.log_file)
     return main(arguments)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="ottla start", description="Starts a node and runs it until Ctrl-C.", formatter_class=help_formatter
+def add_log_options(parser: argparse.ArgumentParser, default_level: str | None = None) -> None:
+    usual = default_level or "warning; info with --log-file"
+    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="how log lines look")
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default=default_level,
+        help=f"what is logged (default: {usual})",
     )
+    parser.add_argument(
+        "--log-file",
+        metavar="FILE",
+        help="log there instead of to standard error; at 100 MB it is rotated, ten are kept",
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = CommandParser(prog="ottla start", description="Starts a node and runs it until Ctrl-C.")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--data", default=DEFAULT_DATA, metavar="DIR", help="data directory (default: ./%(default)s)")
     where.add_argument("--ephemeral", action="store_true", help="a temporary directory, removed at the end")
     where.add_argument("--config", metavar="FILE", help="Kafka's server.properties; its directories must be formatted")
-    parser.add_argument("--port", type=port, help=f"port on 127.0.0.1 (default: {DEFAULT_PORT}; 0 picks a free one)")
+    parser.add_argument("--port", type=port, help=f"where to listen (default: {DEFAULT_PORT}; 0 picks a free one)")
+    parser.add_argument(
+        "--host", metavar="ADDRESS", help=f"of which interface (default: {DEFAULT_HOST}; 0.0.0.0 for all of them)"
+    )
+    parser.add_argument(
+        "--advertise", metavar="HOST[:PORT]", help="the address that clients connect to (default: where it listens)"
+    )
     parser.add_argument(
         "--cores",
         type=_count_of_cores,
@@ -92,16 +133,40 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any setting; may be repeated")
     parser.add_argument("--strict", action="store_true", help="do not start with a setting that has an unknown name")
-    parser.add_argument("--metrics", type=port, metavar="PORT", help="serve Prometheus metrics on this loopback port")
+    add_metrics_option(parser)
     parser.add_argument(
         "--faults",
         type=port,
         metavar="PORT",
         help="let tests ask for faults at this loopback port (0 picks a free one); see docs/testing.md",
     )
-    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="how log lines look")
-    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="warning")
+    parser.add_argument(
+        "--registry",
+        metavar="PORT",
+        help="a schema registry beside the node: a loopback port, or HOST:PORT; see docs/registry.md",
+    )
+    parser.add_argument("--registry-config", metavar="FILE", help="its settings, under Confluent's names")
+    add_log_options(parser)
     return parser
+
+
+def add_metrics_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--metrics",
+        type=metrics_address,
+        metavar="[HOST:]PORT",
+        help="serve Prometheus metrics, /healthz and /readyz there: a loopback port, HOST:PORT, or https://HOST:PORT",
+    )
+
+
+def metrics_address(text: str) -> str:
+    """The value of `ottla.metrics.listener`; checked with the other settings."""
+    scheme, _, rest = text.rpartition("://")
+    if rest.isdecimal() and not scheme:
+        port(text)
+    elif not rest.rpartition(":")[2].rstrip("/").isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address: it must be PORT, HOST:PORT or https://HOST:PORT")
+    return text
 
 
 def port(text: str) -> int:
@@ -121,6 +186,7 @@ def _start(options: argparse.Namespace, data: str) -> int:
         return _start_cores(options, data)
     gc.disable()  # Imports make things that stay: to look for garbage among them is a tenth of the time to start.
     from ottla.base.errors import OttlaError
+    from ottla.cli.node_signals import stop_signals
     from ottla.node.config import read_config
     from ottla.node.run import FaultsPort, run_node
 
@@ -135,13 +201,82 @@ def _start(options: argparse.Namespace, data: str) -> int:
         return run_node(
             config,
             may_format=options.config is None,
-            metrics_port=options.metrics,
-            on_ready=lambda node: _banner(node.summary(), ephemeral=options.ephemeral, token=token),
+            on_ready=lambda node: _on_ready(options, node.summary(), token),
+            stop_signals=stop_signals,
             faults=None if token is None else FaultsPort(options.faults, token),
+            registry=_registry_properties(options),
+            on_opened=_recovery_bar() if sys.stderr.isatty() else None,
         )
     except (OttlaError, OSError, ValueError) as problem:
-        print(f"ottla: {problem}", file=sys.stderr)
-        return 1
+        return _cannot_start(options, problem)
+
+
+def _recovery_bar() -> "Callable[[int, int], None]":
+    """What is shown on a terminal while logs are opened, if that takes longer than a moment."""
+    from time import monotonic
+
+    began_s, shown = monotonic(), None
+
+    def show(count: int, total: int) -> None:
+        nonlocal shown
+        if shown is None and monotonic() - began_s > _MOMENT_S:
+            from ottla.cli.bars import Bar
+
+            shown = Bar(sys.stderr, unit="partitions opened")
+        if shown is not None:
+            shown.show(count, total)
+            if count == total:
+                shown.clear()
+
+    return show
+
+
+def _cannot_start(options: argparse.Namespace, problem: Exception) -> int:
+    """In one line on standard error; in the log besides, if that is a file."""
+    told = str(problem)
+    if isinstance(problem, OSError) and problem.strerror:
+        told = f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
+    if options.log_file is not None:
+        import logging
+
+        logging.getLogger("ottla").critical("cannot start: %s", told)
+    if (daemon := sys.modules.get("ottla.cli.daemon")) is not None:
+        daemon.tell_failed(told)
+    if options.log_format == "json":
+        from ottla.cli.log_format import print_json_line
+
+        print_json_line(told, level="critical")
+    else:
+        print(f"ottla: {told}", file=sys.stderr)
+    return 1
+
+
+def _on_ready(options: argparse.Namespace, summary: dict[str, str], token: str | None) -> None:
+    if options.log_format == "json":
+        from ottla.cli.log_format import print_json_line
+
+        print_json_line(f"ottla {__version__} is ready at {summary['address']}", **summary)
+    else:
+        _banner(summary, ephemeral=options.ephemeral, token=token)
+    if (daemon := sys.modules.get("ottla.cli.daemon")) is not None:
+        daemon.tell_ready(summary)
+
+
+def _registry_properties(options: argparse.Namespace) -> dict[str, str] | None:
+    """The settings of the registry that is to run beside the node; None if none is. Raises `ValueError`."""
+    if options.registry is None and options.registry_config is None:
+        return None
+    properties: dict[str, str] = {}
+    if options.registry_config is not None:
+        from ottla.config.properties import read_properties
+
+        properties = read_properties(_bytes_of(options.registry_config))
+    if options.registry is not None:
+        host, _, number = options.registry.rpartition(":")
+        if not number.isdecimal() or int(number) > 65535:
+            raise ValueError(f"--registry {options.registry}: it must be a port, or HOST:PORT")
+        properties["listeners"] = f"http://{host or '127.0.0.1'}:{number}"
+    return properties
 
 
 def _start_cores(options: argparse.Namespace, data: str) -> int:
@@ -149,10 +284,11 @@ def _start_cores(options: argparse.Namespace, data: str) -> int:
     from ottla.cli.local_cluster.cores import run_cores
 
     try:
+        if options.registry is not None:
+            raise ValueError("--registry is for one node; with --cores, start `ottla registry start` beside it")
         return run_cores(options, data)
     except (OttlaError, OSError, ValueError) as problem:
-        print(f"ottla: {problem}", file=sys.stderr)
-        return 1
+        return _cannot_start(options, problem)
 
 
 def _refuse_unknown(warnings: "tuple[Warned, ...]") -> None:
@@ -176,12 +312,22 @@ def node_properties(options: argparse.Namespace, data: str) -> dict[str, str]:
         from ottla.config.properties import read_properties
 
         properties = read_properties(_bytes_of(options.config))
-        if options.port is not None:
-            properties["listeners"] = _with_port(properties.get("listeners", "PLAINTEXT://:9092"), options.port)
+        if options.port is not None or options.host is not None:
+            listeners = properties.get("listeners", f"PLAINTEXT://:{DEFAULT_PORT}")
+            properties["listeners"] = _with_address(listeners, options.host, options.port)
     else:
         number = DEFAULT_PORT if options.port is None else options.port
         _refuse_directory_of_nodes(data)
-        properties = _cluster_of_one(os.path.abspath(data), number)
+        properties = _cluster_of_one(os.path.abspath(data), options.host or DEFAULT_HOST, number)
+    if options.advertise is not None:
+        properties["advertised.listeners"] = _advertised(properties["listeners"], options.advertise)
+    elif options.host == ANY_ADDRESS and "advertised.listeners" not in properties:
+        raise ValueError(
+            f"--host {ANY_ADDRESS} is where to listen, and clients need an address to connect to: add --advertise "
+            "HOST, the name or address that they reach this machine by"
+        )
+    if (metrics := getattr(options, "metrics", None)) is not None:  # `ottla doctor` has no such option.
+        properties["ottla.metrics.listener"] = metrics
     for setting in options.set:
         key, equals, value = setting.partition("=")
         if not equals:
@@ -201,13 +347,13 @@ def _bytes_of(path: str) -> bytes:
         return file.read()
 
 
-def _cluster_of_one(data: str, port: int) -> dict[str, str]:
+def _cluster_of_one(data: str, host: str, port: int) -> dict[str, str]:
     """The settings of a node that nobody configured. Topics of one replica are all that one node can have."""
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
         # The controllers' listener is for other nodes, of which there are none: any free port will do.
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:0",
+        "listeners": f"PLAINTEXT://{_bracketed(host)}:{port},CONTROLLER://127.0.0.1:0",
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": "1@127.0.0.1:9093",
         "log.dirs": data,
@@ -215,30 +361,42 @@ def _cluster_of_one(data: str, port: int) -> dict[str, str]:
     }
 
 
-def _with_port(listeners: str, port: int) -> str:
+def _with_address(listeners: str, host: str | None, port: int | None) -> str:
+    """The first listener, elsewhere."""
     first, *rest = listeners.split(",")
-    return ",".join([f"{first.rpartition(':')[0]}:{port}", *rest])
+    name, _, address = first.partition("://")
+    own_host, _, own_port = address.rpartition(":")
+    where = own_host if host is None else _bracketed(host)
+    return ",".join([f"{name}://{where}:{own_port if port is None else port}", *rest])
+
+
+def _advertised(listeners: str, given: str) -> str:
+    """For the first listener, which is the clients'."""
+    name, _, address = listeners.partition(",")[0].partition("://")
+    host, colon, number = given.rpartition(":")
+    if not colon or not number.isdecimal() or (":" in host and not host.endswith("]")):
+        host, number = given, address.rpartition(":")[2]
+    return f"{name}://{_bracketed(host.strip('[]'))}:{number}"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
 def _banner(summary: dict[str, str], *, ephemeral: bool, token: str | None) -> None:
+    from ottla.records import kernel
+
     kept = " (removed at the end)" if ephemeral else ""
     lines = [f"ottla {__version__} is ready at {summary['address']}"]
     lines += [f"  data     {summary['data']}{kept}", f"  cluster  {summary['cluster']}, node {summary['node']}"]
     if "metrics" in summary:
         lines.append(f"  metrics  {summary['metrics']}")
+    if "registry" in summary:
+        lines.append(f"  registry {summary['registry']}")
     if "faults" in summary:
         shown = f"of {FAULTS_TOKEN}" if os.environ.get(FAULTS_TOKEN) else token
         lines.append(f"  faults   {summary['faults']} (token {shown})")
+    if not kernel.IS_COMPILED:
+        lines.append("  speed    pure Python, several times slower: `ottla doctor` says what to install")
     lines.append("  stop     Ctrl-C; a second one stops at once")
     print("\n".join(lines), flush=True)
-
-
-def _detach() -> None:
-    if os.fork():
-        os._exit(0)
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    devnull = os.open(os.devnull, os.O_RDWR)
-    for fd in range(3):
-        os.dup2(devnull, fd)

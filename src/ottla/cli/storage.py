@@ -99,13 +99,13 @@ def _add_config(parser: ArgumentParser) -> None:
     parser.add_argument("--config", "-c", required=True, help="the node's properties file")
 
 
-def _read_config(path: str) -> Values:
+def read_node_config(path: str) -> Values:
     """Checked as at the start of the node: a directory is not formatted for one that could not start."""
     with open(path, "rb") as file:
         return read_config(read_properties(file.read())).values
 
 
-def _directories(values: Values) -> tuple[list[str], str]:
+def directories_of(values: Values) -> tuple[list[str], str]:
     """All directories of the node, and the one with the metadata."""
     log_dirs = values.list("log.dirs") if values["log.dirs"] else values.list("log.dir")
     metadata = str(values["metadata.log.dir"] or log_dirs[0])
@@ -113,15 +113,15 @@ def _directories(values: Values) -> tuple[list[str], str]:
 
 
 def run_info(options: Namespace) -> int:
-    directories, _ = _directories(_read_config(options.config))
+    directories, _ = directories_of(read_node_config(options.config))
     lines, is_sound = describe_storage(OsDisk(), directories)
     print("\n".join(lines))
     return 0 if is_sound else 1
 
 
 def run_format(options: Namespace) -> int:
-    values = _read_config(options.config)
-    directories, metadata_directory = _directories(values)
+    values = read_node_config(options.config)
+    directories, metadata_directory = directories_of(values)
     has_static_voters = bool(values.list("controller.quorum.voters"))
     initial_voters = _initial_voters(options, values)
     if initial_voters is not None and has_static_voters:

@@ -33,6 +33,8 @@ class KafkaError(ClientError):
     """Whether the same may succeed later."""
     fatal: ClassVar[bool] = False
     """Whether a producer that meets it must be closed."""
+    partition: TopicPartition | None = None
+    """Which partition it is about, where that is known."""
 
     def __init_subclass__(cls, code: ErrorCode | None = None) -> None:
         if code is not None:
@@ -49,7 +51,9 @@ class KafkaError(ClientError):
         what_happened, _, what_to_do = " ".join((type(self).__doc__ or type(self).__name__).split()).partition(". ")
         if self.message:
             what_happened = self.message.rstrip().rstrip(".")
-        return f"{what_happened}. {what_to_do}" if what_to_do else what_happened
+        if not what_to_do:
+            return what_happened
+        return f"{what_happened}{'' if what_happened.endswith('?') else '.'} {what_to_do}"
 
     @property
     def abortable(self) -> bool:
@@ -96,7 +100,6 @@ class UnknownServerError(KafkaError, code=ErrorCode.UNKNOWN_SERVER_ERROR):
 class OffsetOutOfRange(KafkaError, code=ErrorCode.OFFSET_OUT_OF_RANGE):
     """The offset is not in the partition's log. Seek to one that is, or set `auto.offset.reset`."""
 
-    partition: TopicPartition | None = None
     offset: int | None = None
 
 
@@ -137,6 +140,13 @@ class ReplicaNotAvailable(RetriableError, code=ErrorCode.REPLICA_NOT_AVAILABLE):
 
 class MessageTooLarge(KafkaError, code=ErrorCode.MESSAGE_TOO_LARGE):
     """A record is larger than the broker takes. Send less at once, or raise the topic's `max.message.bytes`."""
+
+
+class RecordTooLarge(MessageTooLarge):
+    """A record is larger than the producer may send.
+
+    Raise the producer's `max.request.size`, and the topic's `max.message.bytes` if the record is beyond that, too.
+    """
 
 
 class StaleControllerEpoch(KafkaError, code=ErrorCode.STALE_CONTROLLER_EPOCH):
@@ -704,6 +714,10 @@ class SslAuthenticationFailed(FatalError):
     """TLS with the broker did not come about. Check certificates, their names, and `security.protocol`."""
 
 
+class NotABroker(KafkaError):
+    """What listens at the address is no Kafka broker. Check `bootstrap.servers`, host and port."""
+
+
 class ClientClosed(KafkaError):
     """The client was closed. Make a new one."""
 
@@ -716,6 +730,10 @@ class InvalidState(KafkaError):
     """The call is not allowed now. The message says what has to come first."""
 
 
+class OtherEventLoop(InvalidState):
+    """The client was made in another event loop. Make one in each event loop, and close it in its own."""
+
+
 class ConcurrentUse(InvalidState):
     """Two threads use one consumer. Make one for each thread; only `wakeup()` and `metrics()` are for any."""
 
@@ -724,8 +742,11 @@ class Wakeup(KafkaError):
     """Another thread called `wakeup()`. Poll again, or leave the loop."""
 
 
-class NoBrokerReachable(RetriableError):
+class NoBrokerReachable(Disconnected):
     """None of the known brokers could be reached. Check `bootstrap.servers`, the network, and the brokers."""
+
+    call = ""
+    """The method of the admin that it was for."""
 
 
 class BufferExhausted(RetriableError):
@@ -769,7 +790,6 @@ class LogTruncated(KafkaError):
     Decide where to go on, and seek there; or set `auto.offset.reset`.
     """
 
-    partition: TopicPartition | None = None
     diverging_offset: int | None = None
     """The first offset at which the log is known to be another one; None if no broker can tell."""
 

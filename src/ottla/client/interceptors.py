@@ -1,7 +1,8 @@
 """Objects of the application's that see, and may change, every record: `interceptor.classes` (KIP-42).
 
 They are given as objects, in a list, and called in its order; each is given what the one before it returned. What one
-raises is logged, and the record goes on as it was: an interceptor must not keep records from being sent or read.
+raises is logged, and the record goes on as it was: an interceptor must not keep records from being sent or read. So it
+is if one returns something else, None for instance, or changes a list of records in place and then raises.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ class ConsumerInterceptor:
     """What a consumer calls, within the application's calls. All are optional for classes that inherit from it."""
 
     def on_consume(self, records: list[Any]) -> list[Any]:
-        """Before `poll` returns them. Returns the records to hand out."""
+        """Before `poll` returns them. Returns the list of those to hand out; the others count as consumed."""
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
@@ -62,15 +63,21 @@ class Interceptors:
         given: Any = settings.plug_in(_KEY)
         self._all: tuple[Any, ...] = tuple(given or ())
         self._report = report
+        self._is_closed = False
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
     def on_send(self, record: RecordToSend) -> RecordToSend:
-        return self._pass_through("on_send", record)
+        for one in self._all:
+            record = self._passed("on_send", one, record, record)
+        return record
 
     def on_consume(self, records: list[Any]) -> list[Any]:
-        return self._pass_through("on_consume", records)
+        """The list that is given stays as it is, for a caller who is interrupted here."""
+        for one in self._all:
+            records = self._passed("on_consume", one, records, records.copy())
+        return records
 
     def acknowledging(self, on_delivery: Callable[[Any], None] | None) -> Callable[[Any], None]:
         """The callback of one delivery, for these and for the application."""
@@ -86,15 +93,23 @@ class Interceptors:
         self._tell("on_commit", offsets)
 
     def close(self) -> None:
-        self._tell("close")
+        """Once: a client may be closed again."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._tell("close")
 
-    def _pass_through(self, name: str, given: T) -> T:
-        for one in self._all:
-            try:
-                given = getattr(one, name)(given)
-            except Exception as problem:
-                self._report(problem)
-        return given
+    def _passed(self, name: str, one: Any, before: T, given: T) -> T:
+        """What an interceptor makes of what it is given, or what was there before."""
+        try:
+            returned = getattr(one, name)(given)
+            if isinstance(returned, type(before)):
+                return returned
+            raise TypeError(
+                f"{type(one).__name__}.{name} returned a {type(returned).__name__}, not a {type(before).__name__}"
+            )
+        except Exception as problem:
+            self._report(problem)
+            return before
 
     def _tell(self, name: str, *arguments: Any) -> None:
         for one in self._all:

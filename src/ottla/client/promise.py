@@ -109,7 +109,7 @@ class _Running(Generic[T]):
         self._coroutine = coroutine
         self.outcome: Promise[T] = Promise()
 
-    def go_on(self, _: "Promise[Any] | None" = None) -> None:
+    def resume(self, _: "Promise[Any] | None" = None) -> None:
         while True:
             try:
                 awaited = self._coroutine.send(None)
@@ -120,14 +120,14 @@ class _Running(Generic[T]):
                 self.outcome.reject(error)
                 return
             if not awaited.is_done:
-                awaited.on_done(self.go_on)
+                awaited.on_done(self.resume)
                 return
 
 
 def spawn(coroutine: Coroutine["Promise[Any]", None, T]) -> Promise[T]:
     """Runs a coroutine as far as it gets, and promises what it returns or raises."""
     running = _Running(coroutine)
-    running.go_on()
+    running.resume()
     return running.outcome
 
 

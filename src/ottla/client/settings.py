@@ -122,6 +122,11 @@ def _tell_unknown(
     if others and shared:
         warned.append(Warned(key, f"a setting of the {' and the '.join(others)}; the {scope.value} has no use for it"))
         return
+    if key in _OF_LIBRDKAFKA:
+        problems.append(
+            Problem(key, HIDDEN if "password" in key else _shown(value), _of_librdkafka(key, f"of the {scope.value}"))
+        )
+        return
     if others:
         hint = f"; this is one of the {' and the '.join(others)}"
         is_secret = any(settings(other)[key].type is Type.PASSWORD for other in CLIENTS if key in settings(other))
@@ -138,8 +143,36 @@ def _tell_unknown(
     problems.append(Problem(key, shown, f"the name of a setting of the {scope.value}{hint}"))
 
 
+_OF_LIBRDKAFKA: Final = {
+    "auto.commit.enable": "enable.auto.commit",
+    "batch.num.messages": "batch.size, in bytes",
+    "compression.codec": "compression.type",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+    "fetch.wait.max.ms": "fetch.max.wait.ms",
+    "message.max.bytes": "max.request.size",
+    "message.send.max.retries": "retries",
+    "message.timeout.ms": "delivery.timeout.ms",
+    "metadata.broker.list": "bootstrap.servers",
+    "queue.buffering.max.kbytes": "buffer.memory, in bytes",
+    "queue.buffering.max.messages": "buffer.memory, in bytes",
+    "queue.buffering.max.ms": "linger.ms",
+    "request.required.acks": "acks",
+    "sasl.mechanisms": "sasl.mechanism",
+    "sasl.password": "sasl.jaas.config, with a login module's username and password",
+    "sasl.username": "sasl.jaas.config, with a login module's username and password",
+    "socket.timeout.ms": "request.timeout.ms",
+    "ssl.ca.location": "ssl.truststore.location, with ssl.truststore.type=PEM",
+    "ssl.certificate.location": "ssl.keystore.location, with ssl.keystore.type=PEM",
+    "ssl.key.location": "ssl.keystore.location, with ssl.keystore.type=PEM: a file with both",
+}
+"""Names of settings that users of confluent-kafka bring along, and ours: docs/clients/coming-from.md has more."""
+
+
+def _of_librdkafka(key: str, whose: str) -> str:
+    return f"the name of a setting {whose}; librdkafka has it, and here it is {_OF_LIBRDKAFKA[key]}"
+
+
 _MISSING: Final = {
-    "enable.metrics.push": "false: clients push no metrics to brokers (KIP-714); `metrics()` tells them",
     "transaction.two.phase.commit.enable": "false: producers have no two-phase commit (KIP-939)",
     "config.providers": "left out: references to other files are not replaced",
     "share.acknowledgement.mode": "left out: there is no consumer for share groups",

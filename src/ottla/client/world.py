@@ -5,6 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 from ottla.base.errors import OttlaError
 from ottla.base.ports import Clock, Dialer, Entropy, Timers
+from ottla.client.client_log import ClientLog
 from ottla.client.errors import ClientClosed
 from ottla.client.promise import Promise, spawn
 
@@ -30,9 +31,11 @@ def _at_once(work: Callable[[], T]) -> Promise[T]:
 
 
 class ClientWorld:
-    """`report` is told of an exception that nobody awaits: a bug, to be logged with its traceback."""
+    """`report` is told of an exception that nobody awaits: a bug, to be logged with its traceback. `log` has lines for
+    the log of the application.
+    """
 
-    __slots__ = ("aside", "clock", "dialer", "entropy", "now_s", "report", "timers")
+    __slots__ = ("aside", "clock", "dialer", "entropy", "log", "now_s", "report", "timers")
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class ClientWorld:
         dialer: Dialer,
         report: Callable[[Exception], None],
         aside: Aside = _at_once,
+        log: ClientLog | None = None,
     ) -> None:
         self.clock = clock
         self.timers = timers
@@ -51,6 +55,7 @@ class ClientWorld:
         self.aside = aside
         self.now_s: Callable[[], float] = timers.now_s
         """Elapsed time, in which deadlines are told."""
+        self.log = log or ClientLog(self.now_s)
 
     def sleep(self, delay_ms: float) -> Promise[None]:
         """Done after that time, in a later turn even if it is none."""

@@ -21,8 +21,12 @@ class Problem(NamedTuple):
     """What was given, hidden if it is a secret; None if it was missing."""
     bound: str
     """Completes "it must be …"."""
+    words: str | None = None
+    """Instead of all that, where Kafka has words that people look for."""
 
     def __str__(self) -> str:
+        if self.words is not None:
+            return self.words
         if self.text is None:
             return f"{self.key} is missing: it must be {self.bound}"
         return f"{self.key}={self.text}: it must be {self.bound}"

@@ -17,6 +17,7 @@ class Scope(Enum):
     PRODUCER = "producer"
     CONSUMER = "consumer"
     ADMIN = "admin"
+    REGISTRY = "registry"
 
 
 OWN: Final = ("ottla.", "super.users", "allow.everyone.if.no.acl.found")
@@ -24,32 +25,14 @@ OWN: Final = ("ottla.", "super.users", "allow.everyone.if.no.acl.found")
 
 Table = MappingProxyType[str, Setting]
 
-SECTIONS: Final = MappingProxyType(
+_TABLES: Final = MappingProxyType(
     {
-        Scope.BROKER: (
-            "broker_node",
-            "broker_network",
-            "broker_quorum",
-            "broker_log",
-            "broker_cleaner",
-            "broker_replication",
-            "broker_topics",
-            "broker_groups",
-            "broker_share_groups",
-            "broker_streams_groups",
-            "broker_transactions",
-            "broker_quotas",
-            "broker_remote_log",
-            "broker_metrics",
-            "broker_ssl",
-            "broker_sasl",
-            "broker_access",
-            "broker_ottla",
-        ),
+        Scope.BROKER: ("broker",),
         Scope.TOPIC: ("topic",),
-        Scope.PRODUCER: ("producer", "client", "client_ssl", "client_sasl"),
-        Scope.CONSUMER: ("consumer", "client", "client_ssl", "client_sasl"),
-        Scope.ADMIN: ("admin", "client", "client_ssl", "client_sasl"),
+        Scope.PRODUCER: ("producer", "client"),
+        Scope.CONSUMER: ("consumer", "client"),
+        Scope.ADMIN: ("admin", "client"),
+        Scope.REGISTRY: ("registry",),
     }
 )
 """The modules that make up a scope, in the order in which the reference page shows them."""
@@ -68,5 +51,5 @@ def settings(scope: Scope) -> Table:
 
 def sections(scope: Scope) -> list[tuple[str, tuple[Setting, ...]]]:
     """The rows of a scope under the title of their area."""
-    modules = [import_module(f"ottla.config.tables.{section}") for section in SECTIONS[scope]]
-    return [(str(module.__doc__).partition(".")[0], module.SETTINGS) for module in modules]
+    modules = [import_module(f"ottla.config.tables.{table}") for table in _TABLES[scope]]
+    return [section for module in modules for section in module.SECTIONS]

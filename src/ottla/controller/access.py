@@ -1,28 +1,18 @@
-"""Who may ask what of a controller, on its own listeners and through a broker that passes a client's request on.
+"""Checks of what is asked of a controller, on its own listeners and through a broker that forwards a client's request.
 
-The rows are Apache Kafka's. What a node asks of the controller in its own process is not looked at: it is the node.
+`ottla.apis` says which API has which. What a node asks of the controller in its own process is not looked at: it is the
+node.
 """
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 from ottla.base.ids import ZERO_UUID
-from ottla.broker.access.check_shapes import (
-    CLUSTER_WORDS,
-    NO_WORDS,
-    TOPIC_WORDS,
-    divide,
-    joined,
-    on_cluster,
-    open_to_all,
-    with_entries,
-)
-from ottla.broker.access.cluster_checks import describe_cluster
-from ottla.broker.access.rights import Check, Question, Rights
-from ottla.broker.access.setting_checks import check_resources
-from ottla.broker.access.token_checks import create_token
+from ottla.security.api_access import TOPIC_WORDS
+from ottla.serving.access import shared_checks
+from ottla.serving.access.check_shapes import divide, joined, on_cluster, with_entries
+from ottla.serving.access.rights import Question, Rights
 from ottla.wire.acls import AclOperation
-from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 
@@ -55,7 +45,7 @@ def create_topics(rights: Rights, question: Question) -> None:
         question.respond(response)
 
     if allowed or not refused:
-        question.go_on(with_entries(request, "topics", allowed), reply)
+        question.proceed(with_entries(request, "topics", allowed), reply)
     else:
         question.respond(CreateTopicsResponse(topics=told))
 
@@ -80,7 +70,7 @@ def delete_topics(rights: Rights, question: Question) -> None:
     if not refused:
         question.pass_on()
     elif allowed:
-        question.go_on(with_entries(request, asked, allowed), joined(question.respond, "responses", refused))
+        question.proceed(with_entries(request, asked, allowed), joined(question.respond, "responses", refused))
     else:
         question.respond(DeleteTopicsResponse(responses=refused))
 
@@ -114,7 +104,7 @@ def create_partitions(rights: Rights, question: Question) -> None:
     result = CreatePartitionsResponse.CreatePartitionsTopicResult
     told = [result(name=name, error_code=_REFUSED, error_message=None) for name in _names(refused)]
     if allowed:
-        question.go_on(with_entries(request, "topics", allowed), joined(question.respond, "results", told))
+        question.proceed(with_entries(request, "topics", allowed), joined(question.respond, "results", told))
     else:
         question.respond(CreatePartitionsResponse(results=told))
 
@@ -123,68 +113,17 @@ def _names(topics: list[Any]) -> Iterator[str]:
     return iter(dict.fromkeys(topic.name for topic in topics))
 
 
-def _describe_configs(rights: Rights, question: Question) -> None:
-    check_resources(rights, question, AclOperation.DESCRIBE_CONFIGS, "results")
+def alter_configs(rights: Rights, question: Question) -> None:
+    shared_checks.check_resources(rights, question, AclOperation.ALTER_CONFIGS, "responses")
 
 
-def _alter_configs(rights: Rights, question: Question) -> None:
-    check_resources(rights, question, AclOperation.ALTER_CONFIGS, "responses")
-
-
-def _describe_cluster(rights: Rights, question: Question) -> None:
+def describe_cluster(rights: Rights, question: Question) -> None:
+    """A controller shows the cluster to administrators alone (KIP-919)."""
     if rights.allow_cluster(AclOperation.ALTER):
-        describe_cluster(rights, question)
+        shared_checks.describe_cluster(rights, question)
     else:
         question.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, rights.missing(AclOperation.ALTER))
 
 
-_OF_NODES: Final = on_cluster(AclOperation.CLUSTER_ACTION)
-_ALTER: Final = on_cluster(AclOperation.ALTER)
-_DESCRIBE: Final = on_cluster(AclOperation.DESCRIBE)
-
-CHECKS: Final[dict[int, Check]] = {
-    # What administrators ask
-    ApiKey.CREATE_TOPICS: create_topics,
-    ApiKey.DELETE_TOPICS: delete_topics,
-    ApiKey.CREATE_PARTITIONS: create_partitions,
-    ApiKey.ELECT_LEADERS: _ALTER,
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _ALTER,
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE,
-    ApiKey.ALTER_CONFIGS: _alter_configs,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: _alter_configs,
-    ApiKey.DESCRIBE_CONFIGS: _describe_configs,
-    ApiKey.ALTER_CLIENT_QUOTAS: on_cluster(AclOperation.ALTER_CONFIGS, words=CLUSTER_WORDS),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _ALTER,
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: on_cluster(AclOperation.DESCRIBE, words=NO_WORDS),
-    ApiKey.CREATE_DELEGATION_TOKEN: create_token,
-    ApiKey.RENEW_DELEGATION_TOKEN: open_to_all,
-    ApiKey.EXPIRE_DELEGATION_TOKEN: open_to_all,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: open_to_all,
-    ApiKey.UPDATE_FEATURES: _ALTER,
-    ApiKey.UNREGISTER_BROKER: _ALTER,
-    ApiKey.DESCRIBE_QUORUM: on_cluster(AclOperation.DESCRIBE, words=CLUSTER_WORDS),
-    ApiKey.ADD_RAFT_VOTER: on_cluster(AclOperation.ALTER, words=CLUSTER_WORDS),
-    ApiKey.REMOVE_RAFT_VOTER: on_cluster(AclOperation.ALTER, words=CLUSTER_WORDS),
-    ApiKey.DESCRIBE_ACLS: _DESCRIBE,
-    ApiKey.CREATE_ACLS: _ALTER,
-    ApiKey.DELETE_ACLS: _ALTER,
-    # What nodes of the cluster ask
-    ApiKey.BROKER_REGISTRATION: _OF_NODES,
-    ApiKey.BROKER_HEARTBEAT: _OF_NODES,
-    ApiKey.CONTROLLER_REGISTRATION: _OF_NODES,
-    ApiKey.ALTER_PARTITION: _OF_NODES,
-    ApiKey.ASSIGN_REPLICAS_TO_DIRS: _OF_NODES,
-    ApiKey.ALLOCATE_PRODUCER_IDS: _OF_NODES,
-    ApiKey.VOTE: _OF_NODES,
-    ApiKey.BEGIN_QUORUM_EPOCH: _OF_NODES,
-    ApiKey.END_QUORUM_EPOCH: _OF_NODES,
-    ApiKey.FETCH: _OF_NODES,
-    ApiKey.FETCH_SNAPSHOT: _OF_NODES,
-    ApiKey.UPDATE_RAFT_VOTER: _OF_NODES,
-    ApiKey.ENVELOPE: _OF_NODES,
-    # What belongs to the connection. A controller shows the cluster to administrators alone (KIP-919).
-    ApiKey.API_VERSIONS: open_to_all,
-    ApiKey.SASL_HANDSHAKE: open_to_all,
-    ApiKey.SASL_AUTHENTICATE: open_to_all,
-    ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
-}
+of_nodes: Final = on_cluster(AclOperation.CLUSTER_ACTION)
+"""What replicas of the metadata log fetch, though clients may fetch from brokers."""

@@ -1,12 +1,12 @@
 """CreateAcls 1-3, DeleteAcls 1-3 and DescribeAcls 1-3, as a controller answers them (KIP-140)."""
 
-from ottla.broker.admin.acls import check_known, described_acls, without_authorizer
-from ottla.controller.controller_server import Asked, ControllerServer
-from ottla.controller.decided import decide
+from ottla.controller.committed_decisions import decide
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.runtime.channels import Failed, Then
+from ottla.serving.described_acls import check_known, described_acls, without_authorizer
 
 
-def alter_acls(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def alter_acls(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     check_known(asked.request)
     if server.gate is None:
         then(without_authorizer(asked.request, asked.version))
@@ -14,5 +14,5 @@ def alter_acls(server: ControllerServer, asked: Asked, then: Then, failed: Faile
         decide(server, asked, then, failed)
 
 
-def describe_acls(server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:
+def describe_acls(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
     then(described_acls(server.image, asked.request, has_authorizer=server.gate is not None))

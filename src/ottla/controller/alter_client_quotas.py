@@ -7,14 +7,14 @@ from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from ottla.base.addresses import is_address
-from ottla.controller.controller_server import Asked, ControllerServer
-from ottla.controller.decided import decide
+from ottla.controller.committed_decisions import decide
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.runtime.channels import Failed, Then
 
 _IP: Final = "ip"
 
 
-def alter_client_quotas(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def alter_client_quotas(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     request = asked.request
     hosts = {part.entity_name for entry in request.entries for part in entry.entity if part.entity_type == _IP}
     names = sorted(host for host in hosts if host and not is_address(host))

@@ -5,19 +5,18 @@ Loggers are this node's own business, and changed here. Each resource has one an
 
 from collections import Counter
 
-from ottla.broker.admin.settings.logger_changes import change_loggers
-from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.machines.metadata.decisions.alter_configs import ALTERABLE, LONGEST_NODE_ID
 from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.runtime.channels import Failed, Then
-from ottla.wire.errors import ErrorCode
+from ottla.serving.loggers import change_loggers
+from ottla.wire.errors import ErrorCode, error_with_message
 from ottla.wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
-from ottla.wire.told import told
 
 _Resource = IncrementalAlterConfigsRequest.AlterConfigsResource
 
 
-def incremental_alter_configs(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def incremental_alter_configs(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     request: IncrementalAlterConfigsRequest = asked.request
     settled, others = [], []
     times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
@@ -62,7 +61,7 @@ def _is_of_unknown_node(server: ControllerServer, resource: _Resource) -> bool:
 def _altered(
     resource: _Resource, error: ErrorCode, message: str | None
 ) -> IncrementalAlterConfigsResponse.AlterConfigsResourceResponse:
-    code, words = told(error, message)
+    code, words = error_with_message(error, message)
     return IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
         error_code=code,
         error_message=words,

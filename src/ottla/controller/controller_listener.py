@@ -4,20 +4,18 @@ Tools come here with `--bootstrap-controller`, to look after a cluster whose bro
 broker: it shows the controllers and not the brokers.
 """
 
-from functools import cache
 from typing import Final
 
-from ottla.broker.cluster import sasl_state
-from ottla.broker.cluster.api_versions import answer_api_versions, served
-from ottla.broker.cluster.authorized_operations import ALL_ON_CLUSTER, NOT_ASKED
-from ottla.broker.cluster.describe_cluster import BROKERS, CONTROLLERS, unsupported_endpoint
-from ottla.controller.controller_apis import SERVED
+from ottla.apis.table import served_by_controllers
 from ottla.controller.controller_server import ControllerServer
 from ottla.runtime.request import RequestContext, Respond
+from ottla.security.authorized_operations import ALL_ON_CLUSTER, NOT_ASKED
+from ottla.serving import sasl_state
+from ottla.serving.api_versions import answer_api_versions, served
+from ottla.serving.endpoint_types import BROKERS, CONTROLLERS, unsupported_endpoint
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     ApiVersionsRequest,
-    ApiVersionsResponse,
     DescribeClusterRequest,
     DescribeClusterResponse,
     SaslAuthenticateRequest,
@@ -34,15 +32,10 @@ def handle_api_versions(
         context,
         request,
         respond,
-        _served_by_controllers(),
+        served(served_by_controllers()),
         server.image.features,
         features_epoch=server.quorum.high_watermark - 1,
     )
-
-
-@cache
-def _served_by_controllers() -> list[ApiVersionsResponse.ApiVersion]:
-    return served(SERVED)
 
 
 def handle_sasl_handshake(

@@ -3,29 +3,31 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.apis.description import load
 from ottla.config.parse import Values
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.image.metadata_image import MetadataImage
-from ottla.machines.quota.sampled_rate import Windows
-from ottla.machines.quota.token_bucket import TokenBuckets
+from ottla.machines.quota.limits import TokenBuckets
+from ottla.machines.quota.rates import Windows
 from ottla.runtime.channels import Caller, Failed, Then
 from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
 from ottla.runtime.metadata.quorum.quorum_view import QuorumView
 from ottla.runtime.metadata.quorum.voter_changes import VoterChanges
 from ottla.runtime.metadata.replication.metadata_leader import MetadataLeader
 from ottla.runtime.world import World
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
-    from ottla.broker.access.gate import Gate
     from ottla.machines.metadata.controller.controller import Controller
+    from ottla.runtime.rate_limited_log import RateLimitedLog
+    from ottla.serving.access.gate import Gate
 
 ReplyT = TypeVar("ReplyT")
 
 
-class Asked(NamedTuple):
+class ControllerRequest(NamedTuple):
     """A request as data, whichever way it came: from this process, in an envelope, or over a connection."""
 
     request: Any
@@ -91,17 +93,26 @@ class ControllerServer:
         self.clock = world.clock
         self.timers = world.timers
         self.workers = world.workers
+        self._change_log: RateLimitedLog | None = None
         self.mutation_buckets = TokenBuckets(_windows_of(node_settings.static))
 
     @property
     def config(self) -> Values:
         return self.node_settings.effective
 
+    def told_of_change(self, log_lines: str, asked: ControllerRequest, then: Then) -> Then:
+        """`then`, with who changed what in the log before it."""
+        from ottla.controller.change_log import rate_limited_log, telling
+
+        if self._change_log is None:
+            self._change_log = rate_limited_log(self.timers.now_s)
+        return telling(load(log_lines), self._change_log, asked.request, asked.caller, then)
+
     def ask(self, request: Message, version: int, caller: Caller, then: Then, failed: Failed) -> None:
         """Answers by the same table as the listeners of controllers."""
         from ottla.controller.controller_apis import answer
 
-        answer(self, Asked(request, version, caller), then, failed)
+        answer(self, ControllerRequest(request, version, caller), then, failed)
 
 
 def _windows_of(values: Values) -> Windows:

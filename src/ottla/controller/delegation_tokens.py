@@ -4,20 +4,20 @@ DescribeDelegationToken 1-3 is advertised by Apache Kafka's controllers, and ans
 show tokens, and their HMACs.
 """
 
-from ottla.broker.admin.delegation_tokens import NOBODY
-from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.apis.error_responses import refusal_response
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.runtime.channels import Failed, Then
-from ottla.wire.error_responses import refusal_response
+from ottla.security.api_access import ANONYMOUS
 from ottla.wire.errors import ErrorCode
 
 
-def alter_token(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def alter_token(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     """Who is not known has nothing to delegate. Who came with a token would make it last for ever by another.
 
     Brokers refuse both; but a client may come to a listener of controllers (KIP-919).
     """
     request, version, caller = asked
-    if caller.principal == NOBODY or caller.is_token_authenticated:
+    if caller.principal == ANONYMOUS or caller.is_token_authenticated:
         then(refusal_response(request, version, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
         return
     # The hour, which clients and other nodes know too: decisions are given a time that says nothing of it.
@@ -27,5 +27,5 @@ def alter_token(server: ControllerServer, asked: Asked, then: Then, failed: Fail
     )
 
 
-def describe_tokens(_server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:
+def describe_tokens(_server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
     then(refusal_response(asked.request, asked.version, ErrorCode.UNKNOWN_SERVER_ERROR))

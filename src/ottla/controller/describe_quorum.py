@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ottla.base.ids import ZERO_UUID
-from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.machines.metadata.topic_names import CLUSTER_METADATA
 from ottla.runtime.channels import Failed, Then
 from ottla.runtime.metadata.quorum.quorum_view import QuorumEndpoint, QuorumReplica
@@ -20,7 +20,7 @@ _UNKNOWN: Final = "This node has no such partition of a quorum."
 _FIRST_WITH_DIRECTORIES: Final = 2
 
 
-def describe_quorum(server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:
+def describe_quorum(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
     request: DescribeQuorumRequest = asked.request
     partitions = [
         (topic.topic_name, partition.partition_index) for topic in request.topics for partition in topic.partitions

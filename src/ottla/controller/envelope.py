@@ -1,8 +1,8 @@
 """Envelope 0: a broker passes on what a client asked of it, with the client's principal and address (KIP-590).
 
-The request inside is answered by the same table as every other, on behalf of the client. What is wrong with the
-envelope, and that this controller is not the active one, is said on the envelope: the broker looks for the active one
-and sends again. Every other refusal is the client's reply.
+The request inside is answered as every other, on behalf of the client. What is wrong with the envelope, and that this
+controller is not the active one, is said on the envelope: the broker looks for the active one and sends again. Every
+other refusal is the client's reply.
 
 Who sends an envelope speaks for others, and so needs CLUSTER_ACTION (`controller.access`).
 """
@@ -10,47 +10,21 @@ Who sends an envelope speaks for others, and so needs CLUSTER_ACTION (`controlle
 from struct import Struct
 from typing import Final
 
+from ottla.apis.error_responses import error_response
+from ottla.apis.table import APIS
 from ottla.base.addresses import of_bytes
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.ports import Buffer
 from ottla.controller.controller_apis import answer
-from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.runtime.channels import Caller
 from ottla.runtime.request import RequestContext, Respond
-from ottla.wire.apis import ApiKey, api
+from ottla.wire.apis import api
 from ottla.wire.codec import decode
-from ottla.wire.error_responses import error_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import Request, decode_request, encode_response
 from ottla.wire.message import Message
 from ottla.wire.messages import DefaultPrincipalData, EnvelopeRequest, EnvelopeResponse
-
-FORWARDABLE: Final = frozenset(
-    {
-        ApiKey.CREATE_TOPICS,
-        ApiKey.DELETE_TOPICS,
-        ApiKey.CREATE_PARTITIONS,
-        ApiKey.ELECT_LEADERS,
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-        ApiKey.LIST_PARTITION_REASSIGNMENTS,
-        ApiKey.ALTER_CONFIGS,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        ApiKey.ALTER_CLIENT_QUOTAS,
-        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-        ApiKey.UPDATE_FEATURES,
-        ApiKey.UNREGISTER_BROKER,
-        ApiKey.DESCRIBE_QUORUM,
-        ApiKey.ADD_RAFT_VOTER,
-        ApiKey.REMOVE_RAFT_VOTER,
-        ApiKey.ALLOCATE_PRODUCER_IDS,
-        ApiKey.CREATE_ACLS,
-        ApiKey.CREATE_DELEGATION_TOKEN,
-        ApiKey.RENEW_DELEGATION_TOKEN,
-        ApiKey.EXPIRE_DELEGATION_TOKEN,
-        ApiKey.DELETE_ACLS,
-    }
-)
-"""What a broker may pass on, as Kafka 4.3.1 has it; nodes ask the rest for themselves."""
 
 _VERSION = Struct(">h")
 _SIZE_BYTES: Final = 4
@@ -87,7 +61,7 @@ def handle_envelope(
         else:
             then(refusal)
 
-    answer(server, Asked(request, version, caller), then, failed)
+    answer(server, ControllerRequest(request, version, caller), then, failed)
 
 
 def _opened(data: Buffer) -> Request:
@@ -97,7 +71,7 @@ def _opened(data: Buffer) -> Request:
     except RemoteProtocolError:
         raise _Refused(ErrorCode.UNSUPPORTED_VERSION) from None
     key = opened.header.request_api_key
-    if key not in FORWARDABLE:
+    if key not in APIS or not APIS[key].may_be_forwarded:
         raise _Refused(ErrorCode.INVALID_REQUEST)
     if opened.header.request_api_version not in api(key).stable_versions:
         raise _Refused(ErrorCode.UNSUPPORTED_VERSION)

@@ -8,28 +8,23 @@ how long, and the broker that the client is connected to mutes it for that time.
 What a node needs for itself, such as the topic of committed offsets, is not counted.
 """
 
-from typing import Final
-
-from ottla.broker.quotas.client_quotas import MUTATION
-from ottla.controller.controller_server import Asked, ControllerServer
-from ottla.controller.decided import decide
-from ottla.machines.quota.applicable_limit import find_limit
-from ottla.machines.quota.token_bucket import TokenBucket
+from ottla.apis.table import APIS
+from ottla.controller.committed_decisions import decide
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
+from ottla.machines.quota.limits import MUTATION, TokenBucket, find_limit
 from ottla.runtime.channels import THIS_NODE, Failed, Then
-from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message
 
-STRICT_SINCE: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.DELETE_TOPICS: 5, ApiKey.CREATE_PARTITIONS: 3}
 
-
-def decide_counted(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def decide_counted(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     """As `decide`, and what is decided counts."""
     user = asked.caller.principal.partition(":")[2]
     limit = find_limit(server.image.quotas.by_entity, MUTATION, user, asked.caller.client_id)
     if limit is None or asked.caller == THIS_NODE:
         decide(server, asked, then, failed)
         return
-    is_strict = asked.version >= STRICT_SINCE[ApiKey(asked.request._schema.api_key)]
+    strict_since = APIS[asked.request._schema.api_key].strict_since
+    is_strict = strict_since is not None and asked.version >= strict_since
     bucket = server.mutation_buckets.of(limit.sharers)
     charge = _Charge(server, bucket, limit.per_second, is_strict=is_strict)
 

@@ -4,29 +4,29 @@ Vote 0-2, BeginQuorumEpoch 0-1, EndQuorumEpoch 0-1, Fetch 4-18 of the metadata l
 `ottla.runtime.metadata` answers; brokers and their clients fetch from the listeners of brokers.
 """
 
-from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.runtime.channels import Failed, Then
 from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
 from ottla.runtime.metadata.replication.metadata_leader import MetadataLeader
 
 
-def vote(server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:
+def vote(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
     _answers(server).vote(asked.request, asked.version, then)
 
 
-def begin_quorum_epoch(server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:
+def begin_quorum_epoch(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
     _answers(server).begin_epoch(asked.request, asked.version, then)
 
 
-def end_quorum_epoch(server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:
+def end_quorum_epoch(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
     _answers(server).end_epoch(asked.request, asked.version, then)
 
 
-def fetch(server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:
+def fetch(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
     _leader(server).fetch(asked.request, asked.version, then)
 
 
-def fetch_snapshot(server: ControllerServer, asked: Asked, then: Then, _failed: Failed) -> None:
+def fetch_snapshot(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
     _leader(server).fetch_snapshot(asked.request, asked.version, then)
 
 

@@ -4,8 +4,8 @@ What else is in a request is committed before kraft.version is raised. A failove
 client asks again.
 """
 
-from ottla.controller.controller_server import Asked, ControllerServer
-from ottla.controller.decided import decide
+from ottla.controller.committed_decisions import decide
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.features import KRAFT_VERSION
 from ottla.runtime.channels import Failed, Then
@@ -14,7 +14,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 
-def update_features(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def update_features(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     request: UpdateFeaturesRequest = asked.request
     changes = server.replica.voter_changes if server.replica is not None else None
     levels = [one.max_version_level for one in request.feature_updates if one.feature == KRAFT_VERSION]

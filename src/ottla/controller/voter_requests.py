@@ -7,7 +7,7 @@ lead the answer is NOT_LEADER_OR_FOLLOWER, which sends a tool on, and NOT_CONTRO
 from collections.abc import Callable
 from typing import Any
 
-from ottla.controller.controller_server import Asked, ControllerServer
+from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.runtime.channels import Failed, Then
 from ottla.runtime.metadata.quorum.quorum_view import QuorumView
 from ottla.runtime.metadata.quorum.voter_changes import Told, VoterChanges
@@ -15,15 +15,15 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddRaftVoterResponse, RemoveRaftVoterResponse, UpdateRaftVoterResponse
 
 
-def add_raft_voter(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def add_raft_voter(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     _changes(server).add(asked.request, _told(AddRaftVoterResponse, then, failed))
 
 
-def remove_raft_voter(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def remove_raft_voter(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     _changes(server).remove(asked.request, _told(RemoveRaftVoterResponse, then, failed))
 
 
-def update_raft_voter(server: ControllerServer, asked: Asked, then: Then, failed: Failed) -> None:
+def update_raft_voter(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     """The answer names the leader, or Apache Kafka's controllers take it for one of the past and ask for ever."""
 
     def told(error: ErrorCode, _message: str | None) -> None:

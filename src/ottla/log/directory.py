@@ -16,15 +16,13 @@ from contextlib import suppress
 from ottla.base.errors import ProtocolError, StorageError
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Clock, Disk, Lock
-from ottla.log import names
-from ottla.log.checkpoint import format_partition_metadata, read_topic_id
-from ottla.log.closing import close_logs
+from ottla.log import file_names
+from ottla.log.checkpoint import OffsetCheckpoint, Offsets, format_partition_metadata, read_topic_id
 from ottla.log.errors import CorruptFile, DirectoryInUse
-from ottla.log.files import make_dirs, read_file, replace_file, write_file
+from ottla.log.files import MarkedDirs, make_dirs, read_file, replace_file, write_file
+from ottla.log.flush import close_logs
 from ottla.log.future_logs import FutureLogs
 from ottla.log.log_config import LogConfig
-from ottla.log.marked_dirs import MarkedDirs
-from ottla.log.offset_checkpoint import OffsetCheckpoint, Offsets
 from ottla.log.partition_log import DEFAULT_PRODUCER_EXPIRATION_MS, PartitionLog
 
 UNKNOWN_BROKER_EPOCH = -1
@@ -33,9 +31,9 @@ UNKNOWN_BROKER_EPOCH = -1
 def lock_directory(disk: Disk, path: str) -> Lock:
     """Keeps other processes, Apache Kafka's too, out of a directory until it is released."""
     try:
-        return disk.lock(f"{path}/{names.LOCK}")
+        return disk.lock(f"{path}/{file_names.LOCK}")
     except BlockingIOError as problem:
-        raise DirectoryInUse(f"{path} is in use by another process (it holds {names.LOCK})") from problem
+        raise DirectoryInUse(f"{path} is in use by another process (it holds {file_names.LOCK})") from problem
 
 
 class LogDirectory:
@@ -85,11 +83,11 @@ class LogDirectory:
             raise
 
     def _begin(self) -> None:
-        self._recovery_points = self._read_checkpoint(names.RECOVERY_POINTS)
-        self._log_start_offsets = self._read_checkpoint(names.LOG_START_OFFSETS)
-        self._high_watermarks = self._read_checkpoint(names.HIGH_WATERMARKS)
-        self._cleaner_offsets = self._read_checkpoint(names.CLEANER_OFFSETS)
-        marker = self._file(names.CLEAN_SHUTDOWN)
+        self._recovery_points = self._read_checkpoint(file_names.RECOVERY_POINTS)
+        self._log_start_offsets = self._read_checkpoint(file_names.LOG_START_OFFSETS)
+        self._high_watermarks = self._read_checkpoint(file_names.HIGH_WATERMARKS)
+        self._cleaner_offsets = self._read_checkpoint(file_names.CLEANER_OFFSETS)
+        marker = self._file(file_names.CLEAN_SHUTDOWN)
         self.was_clean = self._disk.exists(marker)
         if self.was_clean:
             self.broker_epoch = _broker_epoch(read_file(self._disk, marker))
@@ -114,11 +112,11 @@ class LogDirectory:
 
     def partitions(self) -> list[TopicPartition]:
         """The partitions that have a directory here, open or not, but for the metadata log, which has its own owner."""
-        found = (names.parse_partition_dir(name) for name in self._disk.list_dir(self.path))
+        found = (file_names.parse_partition_dir(name) for name in self._disk.list_dir(self.path))
         return [
             partition
             for partition, mark in filter(None, found)
-            if not mark and partition.topic != names.CLUSTER_METADATA_TOPIC
+            if not mark and partition.topic != file_names.CLUSTER_METADATA_TOPIC
         ]
 
     def open_all(self, progress: Callable[[TopicPartition, int, int], None] | None = None) -> None:
@@ -148,7 +146,7 @@ class LogDirectory:
         is_new = not self._disk.is_dir(directory)
         try:
             self._disk.make_dirs(directory)
-            write_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
+            write_file(self._disk, f"{directory}/{file_names.PARTITION_METADATA}", format_partition_metadata(topic_id))
             log = self._open(partition, clean=is_new or self.was_clean)
         except OSError:
             if is_new:  # It may be made in another directory now, and is not to be in two.
@@ -167,7 +165,7 @@ class LogDirectory:
             log = self.logs.pop(partition)
             self.topic_ids.pop(partition, None)
             log.release()
-            condemned.append(self._marked_dirs.path_for(partition, names.DELETE_DIR))
+            condemned.append(self._marked_dirs.path_for(partition, file_names.DELETE_DIR))
             self._disk.rename(log.directory, condemned[-1])
         self._disk.sync_dir(self.path)
         self._condemned += condemned
@@ -187,7 +185,7 @@ class LogDirectory:
         return [
             self._file(name)
             for name in self._disk.list_dir(self.path)
-            if (parsed := names.parse_partition_dir(name)) and parsed[1] == names.DELETE_DIR
+            if (parsed := file_names.parse_partition_dir(name)) and parsed[1] == file_names.DELETE_DIR
         ]
 
     def _open(self, partition: TopicPartition, *, clean: bool, unsynced: list[str] | None = None) -> PartitionLog:
@@ -213,11 +211,35 @@ class LogDirectory:
     def _make_way(self, partition: TopicPartition) -> None:
         """Renames what is damaged or distrusted and has a name that is wanted now, for a person to look at."""
         if partition in self.damaged or partition in self._distrusted:
-            self._disk.rename(self._dir(partition), self._marked_dirs.path_for(partition, names.STRAY_DIR))
-            self._disk.sync_dir(self.path)
-            self.damaged.pop(partition, None)
-            if log := self._distrusted.pop(partition, None):
+            if log := self._distrusted.get(partition):
                 self._set_aside.append(log)
+            self._put_away(partition, file_names.STRAY_DIR)
+
+    def _put_away(self, partition: TopicPartition, mark: str) -> str:
+        path = self._marked_dirs.path_for(partition, mark)
+        self._disk.rename(self._dir(partition), path)
+        self._disk.sync_dir(self.path)
+        self.damaged.pop(partition, None)
+        self._distrusted.pop(partition, None)
+        return path
+
+    def holds_unopened(self, partition: TopicPartition, topic_id: Uuid) -> bool:
+        """Whether a partition of that topic, as far as that is known, is here and is damaged or distrusted."""
+        is_here = partition in self.damaged or partition in self._distrusted
+        return is_here and self.topic_ids.get(partition, topic_id) == topic_id
+
+    def discard_unopened(self, partition: TopicPartition) -> None:
+        """Deletes a partition that is damaged or distrusted, as `delete` does one that is open: nothing works on it."""
+        if log := self._distrusted.get(partition):
+            log.release()
+        self._condemned.append(self._put_away(partition, file_names.DELETE_DIR))
+        self._forget(partition)
+
+    def set_aside_damaged(self, partition: TopicPartition) -> str:
+        """Renames a damaged partition that nobody wants, for a person to look at; returns where it is now."""
+        path = self._put_away(partition, file_names.STRAY_DIR)
+        self._forget(partition)
+        return path
 
     def _open_log(
         self,
@@ -260,7 +282,7 @@ class LogDirectory:
 
     def remember_topic(self, partition: TopicPartition, topic_id: Uuid) -> None:
         """Writes down which topic a partition is of, where that was lost or never known."""
-        path = f"{self._dir(partition)}/{names.PARTITION_METADATA}"
+        path = f"{self._dir(partition)}/{file_names.PARTITION_METADATA}"
         replace_file(self._disk, path, format_partition_metadata(topic_id))
         self.topic_ids[partition] = topic_id
 
@@ -269,7 +291,7 @@ class LogDirectory:
         self._recovery_points.lower({name: log.recovery_point for name, log in logs.items()})
 
     def _dir(self, partition: TopicPartition) -> str:
-        return self._file(names.partition_dir(partition))
+        return self._file(file_names.partition_dir(partition))
 
     # Moves between directories
 
@@ -283,7 +305,7 @@ class LogDirectory:
 
     def drop_future(self, partition: TopicPartition) -> None:
         """The move is off. The directory is renamed at once, and removed by `remove_condemned`."""
-        self._condemned.append(self.futures.set_aside(partition, names.DELETE_DIR))
+        self._condemned.append(self.futures.set_aside(partition, file_names.DELETE_DIR))
 
     def promote(self, partition: TopicPartition) -> PartitionLog:
         """Makes a future log the partition's own: a rename, which lasts once the directory is synced."""
@@ -301,7 +323,7 @@ class LogDirectory:
         If it fails, the partition is in two directories until the next start, which knows from the metadata what to do.
         """
         log = self.logs.pop(partition)
-        condemned = self._marked_dirs.path_for(partition, names.DELETE_DIR)
+        condemned = self._marked_dirs.path_for(partition, file_names.DELETE_DIR)
         self._disk.rename(log.directory, condemned)
         log.moved(condemned)
         return log
@@ -391,7 +413,7 @@ class LogDirectory:
         self.checkpoint()
         if not self._distrusted and not self.damaged:
             marker = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-            replace_file(self._disk, self._file(names.CLEAN_SHUTDOWN), marker.encode())
+            replace_file(self._disk, self._file(file_names.CLEAN_SHUTDOWN), marker.encode())
         for log in [*self._distrusted.values(), *self._set_aside]:
             log.release()
         self.logs.clear()

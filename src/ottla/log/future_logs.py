@@ -2,25 +2,23 @@
 
 A future log is a log like any other, in `<topic>-<partition>.<32 hex>-future`. It is given the batches of the current
 one as they are, as a follower is given its leader's, until it has them all; then it takes the current one's place.
-Until then nobody reads it. When the current log is cut, so is the future one (`PartitionLog.cuts`). After a stop it may
-be behind, or ahead, or have records that were cut away in the current log: `common_end` says how far they agree.
+Until then nobody reads it. When the current log is cut, so is the future one (`PartitionLog.watch_cuts`). After a stop
+it may be behind, or ahead, or have records that were cut away in the current log: `common_end` says how far they agree.
 
 In the directory's checkpoints it goes by the partition's name, which is free: the current log is elsewhere.
 """
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import replace
 
 from ottla.base.errors import ProtocolError, StorageError
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.checkpoint import format_partition_metadata
 from ottla.log.errors import CorruptFile
-from ottla.log.files import write_file
+from ottla.log.files import MarkedDirs, write_file
 from ottla.log.leader_epochs import UNDEFINED_EPOCH
-from ottla.log.marked_dirs import MarkedDirs
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import slot_of
 from ottla.log.scan import scan_headers
@@ -47,8 +45,8 @@ class FutureLogs:
         """
         useless: list[str] = []
         for name in self._disk.list_dir(self._path):
-            parsed = names.parse_partition_dir(name)
-            if parsed is None or parsed[1] != names.FUTURE_DIR:
+            parsed = file_names.parse_partition_dir(name)
+            if parsed is None or parsed[1] != file_names.FUTURE_DIR:
                 continue
             partition, directory = parsed[0], f"{self._path}/{name}"
             if partition in current or partition in self.logs:
@@ -57,16 +55,16 @@ class FutureLogs:
                 try:
                     self.logs[partition] = self._open_log(partition, directory, None)
                 except (StorageError, ProtocolError) as problem:
-                    stray = self._marked_dirs.path_for(partition, names.STRAY_DIR)
+                    stray = self._marked_dirs.path_for(partition, file_names.STRAY_DIR)
                     self._disk.rename(directory, stray)
                     warnings.append(f"{directory} is damaged, and is now {stray}: {problem}")
         return useless
 
     def begin(self, partition: TopicPartition, topic_id: Uuid, log_start_offset: int) -> PartitionLog:
         assert partition not in self.logs, "one move of a partition at a time"
-        directory = self._marked_dirs.path_for(partition, names.FUTURE_DIR)
+        directory = self._marked_dirs.path_for(partition, file_names.FUTURE_DIR)
         self._disk.make_dirs(directory)
-        write_file(self._disk, f"{directory}/{names.PARTITION_METADATA}", format_partition_metadata(topic_id))
+        write_file(self._disk, f"{directory}/{file_names.PARTITION_METADATA}", format_partition_metadata(topic_id))
         self.logs[partition] = self._open_log(partition, directory, log_start_offset)
         return self.logs[partition]
 
@@ -122,7 +120,7 @@ def copy_batches(future: PartitionLog, data: bytes) -> int:
         size = position + header.size
     config = future.config
     if size > config.segment_bytes:
-        future.config = replace(config, segment_bytes=size)  # It was lowered since such a batch was written.
+        future.config = config._replace(segment_bytes=size)  # It was lowered since such a batch was written.
     try:
         future.append_as_follower(memoryview(data)[:size])
     finally:

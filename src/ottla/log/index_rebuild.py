@@ -10,26 +10,26 @@ after it is found by readers only as far as the index reaches.
 from collections.abc import Callable, Collection
 
 from ottla.base.ports import Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.errors import CorruptFile
 from ottla.log.files import sync_file
 from ottla.log.index import OffsetIndex, TimeIndex
-from ottla.log.producer_rebuild import note_written
+from ottla.log.producer_recovery import note_written
 from ottla.log.producer_state import ProducerState
 from ottla.log.scan import scan_headers
 from ottla.log.segment import Segment
 from ottla.log.transaction_index import TransactionIndex
 from ottla.records.batch import CorruptBatch
 
-SPARSE = (names.INDEX, names.TIME_INDEX)
+SPARSE = (file_names.INDEX, file_names.TIME_INDEX)
 """Both get their entries at the same moments, so that neither is rebuilt without the other."""
 
 
 def remove_damaged(disk: Disk, directory: str, base_offset: int) -> set[str]:
     """Removes those of a segment's indexes that cannot be what was written; returns the suffixes of their names."""
     removed: set[str] = set()
-    for kind in (*SPARSE, names.TRANSACTION_INDEX):
-        path = f"{directory}/{names.file_name(base_offset, kind)}"
+    for kind in (*SPARSE, file_names.TRANSACTION_INDEX):
+        path = f"{directory}/{file_names.file_name(base_offset, kind)}"
         if disk.exists(path) and not _is_sound(disk, path, kind, base_offset):
             disk.remove(path)
             removed.add(kind)
@@ -38,9 +38,9 @@ def remove_damaged(disk: Disk, directory: str, base_offset: int) -> set[str]:
 
 def _is_sound(disk: Disk, path: str, kind: str, base_offset: int) -> bool:
     try:
-        if kind == names.INDEX:
+        if kind == file_names.INDEX:
             OffsetIndex(disk, path, base_offset)
-        elif kind == names.TIME_INDEX:
+        elif kind == file_names.TIME_INDEX:
             TimeIndex(disk, path, base_offset)
         else:
             transactions = TransactionIndex(disk, path)
@@ -64,7 +64,7 @@ def rebuild_indexes(
     wanted = {*lost, *SPARSE} if not {*lost}.isdisjoint(SPARSE) else {*lost}
     end = 0
     try:
-        state = producers() if names.TRANSACTION_INDEX in wanted else None
+        state = producers() if file_names.TRANSACTION_INDEX in wanted else None
         try:
             for position, header in scan_headers(segment.file, 0, segment.size):
                 if not segment.fits(header.last_offset):
@@ -91,4 +91,4 @@ def _put_in_place(disk: Disk, segment: Segment, rebuilt: Segment, wanted: Collec
         if disk.exists(rebuilt.path(kind)):
             sync_file(disk, rebuilt.path(kind))
             disk.rename(rebuilt.path(kind), segment.path(kind))
-    disk.sync_dir(segment.path(names.LOG).rpartition("/")[0])
+    disk.sync_dir(segment.path(file_names.LOG).rpartition("/")[0])

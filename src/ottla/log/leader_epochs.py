@@ -11,7 +11,7 @@ from bisect import bisect_right
 from threading import Lock
 
 from ottla.base.ports import Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.checkpoint import format_leader_epochs, parse_leader_epochs
 from ottla.log.files import put_in_place, read_file, replace_file, write_beside
 
@@ -27,7 +27,7 @@ class LeaderEpochs:
     def __init__(self, disk: Disk, directory: str, *, is_lost: bool = False) -> None:
         """Of a file that `is_lost` nothing is read; the next flush replaces it."""
         self._disk = disk
-        self._path = f"{directory}/{names.LEADER_EPOCHS}"
+        self._path = f"{directory}/{file_names.LEADER_EPOCHS}"
         self._entries: list[tuple[int, int]] = []
         # What the file tells; None when there is no file.
         self._told: list[tuple[int, int]] | None = None
@@ -115,7 +115,7 @@ class LeaderEpochs:
         self._told = self.entries
 
     def moved(self, directory: str) -> None:
-        self._path = f"{directory}/{names.LEADER_EPOCHS}"
+        self._path = f"{directory}/{file_names.LEADER_EPOCHS}"
 
 
 def _epoch(entry: tuple[int, int]) -> int:

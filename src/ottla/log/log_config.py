@@ -1,8 +1,7 @@
 """The topic settings that the log acts on, as plain values with Kafka's defaults."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from ottla.base.ids import TopicPartition
@@ -11,8 +10,7 @@ _DAY_MS = 24 * 60 * 60 * 1000
 _NEVER_MS = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class LogConfig:
+class LogConfig(NamedTuple):
     """Fields carry the names of the topic settings, with underscores for dots."""
 
     cleanup_policy: tuple[str, ...] = ("delete",)
@@ -55,7 +53,7 @@ class LogConfig:
     @classmethod
     def of_settings(cls, values: Mapping[str, Any]) -> "LogConfig":
         """From parsed topic settings by their dotted names; what is not among them has its default."""
-        fields = {name: values[name.replace("_", ".")] for name in cls.__slots__ if name.replace("_", ".") in values}
+        fields = {name: values[name.replace("_", ".")] for name in cls._fields if name.replace("_", ".") in values}
         if "cleanup_policy" in fields:
             fields["cleanup_policy"] = tuple(fields["cleanup_policy"])
         return cls(**fields)

@@ -1,7 +1,5 @@
 """What the log answers."""
 
-from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 from ottla.base.ports import File
@@ -17,25 +15,27 @@ class Appended(NamedTuple):
     repeated: bool = False
 
 
-as_appended = partial(tuple.__new__, Appended)
-"""All four fields as one tuple: half the time of the constructor, for who appends batch after batch."""
-
-
-@dataclass(slots=True)
 class FileSlice:
     """A part of a segment's file, to be sent as it is. It begins with a batch; the last batch in it may be cut.
 
     Its length is that of the bytes, so that it can stand for them in a message. `data` are the bytes themselves, if
     they were read on the way, as those of a little slice mostly are; else there is nothing in it.
-
-    It is not frozen, though nobody changes it: one is made for every partition that is fetched, and a frozen one takes
-    three times as long to make.
     """
 
-    file: File | None
-    position: int
-    size: int
-    data: bytes = b""
+    __slots__ = ("data", "file", "position", "size")
+
+    def __init__(self, file: File | None, position: int, size: int, data: bytes = b"") -> None:
+        self.file = file
+        self.position = position
+        self.size = size
+        self.data = data
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FileSlice) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # no two of them are looked for
 
     def __len__(self) -> int:
         return self.size

@@ -18,26 +18,23 @@ from contextlib import suppress
 from ottla.base.ids import TopicPartition
 from ottla.base.lent import Seen, Writable
 from ottla.base.ports import Clock, Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.cleaning.replacement import Replacement
-from ottla.log.closing import close_logs
 from ottla.log.errors import OffsetOutOfRange
 from ottla.log.files import make_dirs, sync_file
-from ottla.log.flush import Flush
+from ottla.log.flush import Flush, close_logs
 from ottla.log.index import MAX_RELATIVE_OFFSET
 from ottla.log.log_config import LogConfig
-from ottla.log.outcomes import Appended, as_appended
-from ottla.log.producer_rebuild import rebuild_producers
-from ottla.log.producer_recall import recall
+from ottla.log.outcomes import Appended
+from ottla.log.producer_recovery import rebuild_producers, recall
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producer_state import AppendOrigin
 from ottla.log.readable_log import ReadableLog
 from ottla.log.reading import end_of, slot_of
 from ottla.log.recovery import Recovery
-from ottla.log.retention import beyond_size, beyond_start, beyond_time
-from ottla.log.retired_files import RetiredFiles
+from ottla.log.retention import RetiredFiles, beyond_size, beyond_start, beyond_time
 from ottla.log.segment import Segment
-from ottla.records.batch import LOG_OVERHEAD, BatchHeader, assign, assign_to_first, batches
+from ottla.records.batch import LOG_OVERHEAD, BatchHeader, assign_to_first, batches, read_header
 from ottla.records.control import parse_end_transaction_marker
 from ottla.wire.errors import ErrorCode
 
@@ -53,6 +50,29 @@ def _nothing_to_lower(_offset: int) -> None:
 
 class PartitionLog(ReadableLog):
     """See the module. Made by `PartitionLog.open`; `close` leaves what a clean stop leaves."""
+
+    __slots__ = (
+        "__dict__",  # For tests, in which a log may do something else.
+        "_before_truncation",
+        "_clock",
+        "_disk",
+        "_had_something",
+        "_lowest_cut",
+        "_names_changed",
+        "_names_synced",
+        "_producer_expiration_ms",
+        "_replacement",
+        "_retired",
+        "_snapshots",
+        "_state_as_closed",
+        "_unfinished",
+        "config",
+        "cut_count",
+        "directory",
+        "partition",
+        "recovery_point",
+        "warnings",
+    )
 
     def __init__(
         self,
@@ -80,8 +100,9 @@ class PartitionLog(ReadableLog):
         self._retired = RetiredFiles(disk)
         # How many times names in the directory have changed, and how many of those changes are durable.
         self._names_changed, self._names_synced = 1, 0
-        self.cuts: tuple[int, ...] = ()
-        """Where the log has been cut since it was opened, in that order. Who copies it cuts the copy there too."""
+        self.cut_count = 0
+        """How many times the log has been cut since it was opened."""
+        self._lowest_cut: int | None = None  # One number, however often it is cut: one move at a time copies the log.
         self._replacement: Replacement | None = None
         self._unfinished: Callable[[PartitionLog], object] | None = None
         self._state_as_closed = self._state if loaded.is_as_closed else None
@@ -144,87 +165,50 @@ class PartitionLog(ReadableLog):
         origin: AppendOrigin = AppendOrigin.CLIENT,
         header: BatchHeader | None = None,
     ) -> Appended:
-        """Assigns offsets to validated batches, in place, and writes them. Producers are held to order and epoch.
+        """Gives a validated batch the next offsets, in place, and writes it. Producers are held to order and epoch.
 
-        A caller that has read the `header` of a single batch gives it, and saves reading it again.
+        A caller that has read the batch's `header` gives it, and saves reading it again.
         """
-        if header is not None:
-            return self._append_one(data, leader_epoch, origin, header)
         if self._unfinished:
             self._finish()
-        headers: list[BatchHeader] = []
-        offset = self.log_end_offset
-        for position, header in batches(data):
-            if header.producer_id >= 0:
-                assert position == 0, "batches of producers come one at a time"
-                if refused := self._refused(data, header, origin):
-                    return refused
-            assign(data, position, offset, leader_epoch)
-            headers.append(header.assigned(offset, leader_epoch))
-            offset += header.last_offset_delta + 1
-        return self._append(data, headers)
-
-    def append_in_line(self, data: Writable, leader_epoch: int, header: BatchHeader) -> int:
-        """The append that is done most often of all, in a straight line: to a segment with room, of no producer or the
-        next batch of its producer.
-
-        Returns the batch's offset; -1 if it is not as simple as that, and nothing has been done.
-        """
-        segment, base_offset, size = self.segments[-1], self.log_end_offset, len(data)
-        last_offset, max_timestamp = base_offset + header.last_offset_delta, header.max_timestamp
-        producer = None
-        if header.producer_id >= 0 and (producer := self.producers.sender_of_next(header)) is None:
-            return -1
-        if (
-            self._unfinished
-            or leader_epoch > self.epochs.latest
-            or not segment.has_room(self.config, size, last_offset, max_timestamp)
-        ):
-            return -1
-        assert size == header.batch_length + LOG_OVERHEAD, "header and bytes of an append do not agree"
-        assign_to_first(data, 0, base_offset, header.batch_length, leader_epoch)
-        segment.append_one(data, size, last_offset, max_timestamp, header.crc)
-        self.log_end_offset = last_offset + 1
-        if producer is not None:
-            producer.take(header, last_offset)
-        return base_offset
-
-    def _append_one(self, data: Writable, leader_epoch: int, origin: AppendOrigin, header: BatchHeader) -> Appended:
-        """The same for the one batch of a produce request, in a straight line: this is done most often of all."""
-        if self._unfinished:
-            self._finish()
-        is_of_producer = header.producer_id >= 0
-        if is_of_producer and (refused := self._refused(data, header, origin)):
+        if header is None:
+            header = read_header(data)
+        _, length, _, _, crc, _, last_offset_delta, _, max_timestamp, producer_id, _, _, _ = header
+        if producer_id >= 0 and (refused := self._refused(data, header, origin)):
             return refused
-        assert len(data) == header.batch_length + LOG_OVERHEAD, "header and bytes of an append do not agree"
-        base_offset = self.log_end_offset
-        assign_to_first(data, 0, base_offset, header.batch_length, leader_epoch)
-        appended = self.append_assigned(data, leader_epoch, header.last_offset_delta, header.max_timestamp, header.crc)
-        if is_of_producer and not appended.error:
-            self._note(header.assigned(base_offset, leader_epoch), data, 0, self.segments[-1])
-        return appended
-
-    def append_assigned(
-        self, data: Writable, leader_epoch: int, last_offset_delta: int, max_timestamp: int, crc: int = -1
-    ) -> Appended:
-        """Writes one batch that has its offset, the next one, and its leader's epoch already. A producer's is noted by
-        the caller.
-        """
-        if self._unfinished:
-            self._finish()
-        size = len(data)
-        if size > self.config.segment_bytes:
-            return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
-        base_offset = self.log_end_offset
+        size, base_offset = len(data), self.log_end_offset
+        assert size == length + LOG_OVERHEAD, "a leader appends one batch at a time, as its header says"
         last_offset = base_offset + last_offset_delta
-        segment = self.segments[-1]
-        if not segment.has_room(self.config, size, last_offset, max_timestamp):
-            segment = self._segment_for(size, base_offset, last_offset, max_timestamp)
+        segment = self._find_room(size, base_offset, last_offset, max_timestamp)
+        if segment is None:
+            return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
+        assign_to_first(data, 0, base_offset, length, leader_epoch)
         segment.append_one(data, size, last_offset, max_timestamp, crc)
         self.log_end_offset = last_offset + 1
         if leader_epoch > self.epochs.latest:
             self.epochs.assign(leader_epoch, base_offset)
-        return as_appended((ErrorCode.NONE, base_offset, last_offset, False))
+        if producer_id >= 0:
+            self._note(header.assigned(base_offset, leader_epoch), data, 0, segment)
+        return Appended(ErrorCode.NONE, base_offset, last_offset)
+
+    def append_made_here(
+        self, data: bytearray, leader_epoch: int, last_offset_delta: int, max_timestamp: int
+    ) -> Appended:
+        """Writes a batch that this node, the leader, has made for the end of this log: it has its offset and epoch, and
+        is of no producer.
+        """
+        if self._unfinished:
+            self._finish()
+        size, base_offset = len(data), self.log_end_offset
+        last_offset = base_offset + last_offset_delta
+        segment = self._find_room(size, base_offset, last_offset, max_timestamp)
+        if segment is None:
+            return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
+        segment.append_one(data, size, last_offset, max_timestamp)
+        self.log_end_offset = last_offset + 1
+        if leader_epoch > self.epochs.latest:
+            self.epochs.assign(leader_epoch, base_offset)
+        return Appended(ErrorCode.NONE, base_offset, last_offset)
 
     def _refused(self, data: Seen, header: BatchHeader, origin: AppendOrigin) -> Appended | None:
         """Why a producer's batch, the first in `data`, is not written: it is out of order, or was written before."""
@@ -255,17 +239,12 @@ class PartitionLog(ReadableLog):
                 raise OffsetOutOfRange(header.base_offset, offset, offset)
             headers.append(header)
             offset = header.next_offset
-        return self._append(data, headers)
-
-    def _append(self, data: Seen, headers: list[BatchHeader]) -> Appended:
         if not headers:
-            return Appended(ErrorCode.NONE, self.log_end_offset, self.log_end_offset - 1)
-        if len(data) > self.config.segment_bytes:
+            return Appended(ErrorCode.NONE, offset, offset - 1)
+        base_offset, last_offset = headers[0].base_offset, headers[-1].last_offset
+        segment = self._find_room(len(data), base_offset, last_offset, max(header.max_timestamp for header in headers))
+        if segment is None:
             return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
-        last_offset, max_timestamp = headers[-1].last_offset, max(header.max_timestamp for header in headers)
-        segment = self.segments[-1]
-        if not segment.has_room(self.config, len(data), last_offset, max_timestamp):
-            segment = self._segment_for(len(data), headers[0].base_offset, last_offset, max_timestamp)
         segment.append(data, headers)
         self.log_end_offset = headers[-1].next_offset
         position = 0
@@ -276,11 +255,15 @@ class PartitionLog(ReadableLog):
                 self._note(header, data, position, segment)
             position += header.size
         assert position == len(data), "headers and bytes of an append do not agree"
-        return Appended(ErrorCode.NONE, headers[0].base_offset, headers[-1].last_offset)
+        return Appended(ErrorCode.NONE, base_offset, last_offset)
 
-    def _segment_for(self, size: int, base_offset: int, last_offset: int, max_timestamp: int) -> Segment:
-        """The active segment, or a new one if these batches do not belong into it."""
+    def _find_room(self, size: int, base_offset: int, last_offset: int, max_timestamp: int) -> Segment | None:
+        """The active segment, or a new one if these batches do not belong into it; None if they fit into none."""
         config, active = self.config, self.segments[-1]
+        if active.has_room(config, size, last_offset, max_timestamp):
+            return active
+        if size > config.segment_bytes:
+            return None
         max_ms = config.roll_ms(self.partition, active.base_offset)
         if not active.should_roll(config, size, last_offset, max_timestamp, self._clock.now_ms(), max_ms):
             return active
@@ -388,7 +371,7 @@ class PartitionLog(ReadableLog):
         return count
 
     def _retire(self, segment: Segment) -> None:
-        segment.rename(names.DELETED)
+        segment.rename(file_names.DELETED)
         snapshot = self._snapshots.retire(segment.base_offset)
         self._retired.add(self._clock.now_ms() + self.config.file_delete_delay_ms, segment, snapshot)
 
@@ -412,18 +395,20 @@ class PartitionLog(ReadableLog):
         if not is_as_cleaned or end_of(self.segments, slot + len(old) - 1, self.log_end_offset) > self.recovery_point:
             return None
         assert self.active not in old, "the active segment is never cleaned"
-        new = self._new_segment(base_offsets[0], names.CLEANED)
-        if not all(self._disk.exists(new.path(kind)) for kind in (names.LOG, names.INDEX, names.TIME_INDEX)):
+        new = self._new_segment(base_offsets[0], file_names.CLEANED)
+        if not all(
+            self._disk.exists(new.path(kind)) for kind in (file_names.LOG, file_names.INDEX, file_names.TIME_INDEX)
+        ):
             return None
-        new.rename(names.SWAP)
-        self._replacement = Replacement(old, new, lambda: self._disk.sync_dir(self.directory), len(self.cuts))
+        new.rename(file_names.SWAP)
+        self._replacement = Replacement(old, new, lambda: self._disk.sync_dir(self.directory), self.cut_count)
         return self._replacement
 
     def finish_replacement(self, replacement: Replacement) -> bool:
         """Puts the new segment where the old ones are, unless something has happened to those; says whether it did."""
         self._replacement = None
         old, new = replacement.old, replacement.new
-        if replacement.truncations != len(self.cuts):
+        if replacement.truncations != self.cut_count:
             new.delete()  # Which the cut may have left half done.
             return False
         slot = slot_of(self.segments, old[0].base_offset)
@@ -432,7 +417,7 @@ class PartitionLog(ReadableLog):
             return False
         due_ms = self._clock.now_ms() + self.config.file_delete_delay_ms
         for segment in old:
-            segment.rename(names.DELETED)
+            segment.rename(file_names.DELETED)
             snapshot = None if segment is old[0] else self._snapshots.retire(segment.base_offset)
             self._retired.add(due_ms, segment, snapshot)
         new.rename("")
@@ -523,9 +508,21 @@ class PartitionLog(ReadableLog):
         """The log was cut, and a crash could still undo that: it is for a flush to end."""
         return self._unfinished is PartitionLog._sync_cut
 
+    def watch_cuts(self) -> int:
+        """Returns `cut_count`, for one that begins to copy the log: `take_lowest_cut` tells of later cuts alone."""
+        self._lowest_cut = None
+        return self.cut_count
+
+    def take_lowest_cut(self) -> int:
+        """Where the log has been cut furthest back since this or `watch_cuts` was called: the copy is cut there too."""
+        assert self._lowest_cut is not None, "the log was not cut"
+        offset, self._lowest_cut = self._lowest_cut, None
+        return offset
+
     def _prepare_truncation(self, offset: int) -> None:
         """From here on what is at `offset` and after it is as good as gone, for whoever works beside this thread."""
-        self.cuts = (*self.cuts, offset)
+        self.cut_count += 1
+        self._lowest_cut = offset if self._lowest_cut is None else min(self._lowest_cut, offset)
         if self._replacement is not None:
             self._replacement.new.delete()  # A crash would swap it in, with what is cut away now.
             self._replacement = None
@@ -586,13 +583,13 @@ class PartitionLog(ReadableLog):
             epochs=self.epochs,
             sync_names=self._sync_names,
             names_changed=self._names_changed if self._names_changed != self._names_synced else 0,
-            truncations=len(self.cuts),
+            truncations=self.cut_count,
         )
 
     def _sync_names(self) -> None:
         """Makes the names in the directory durable; the first time, the directory's own name and its topic too."""
         if not self._names_synced:
-            if self._disk.exists(metadata := f"{self.directory}/{names.PARTITION_METADATA}"):
+            if self._disk.exists(metadata := f"{self.directory}/{file_names.PARTITION_METADATA}"):
                 sync_file(self._disk, metadata)
             self._disk.sync_dir(self.directory.rpartition("/")[0])
         self._disk.sync_dir(self.directory)
@@ -604,7 +601,7 @@ class PartitionLog(ReadableLog):
         """
         flush.end()
         self._names_synced = flush.names_changed or self._names_synced
-        if flush.truncations != len(self.cuts):
+        if flush.truncations != self.cut_count:
             return self.recovery_point  # What was synced may be gone, and other records in its place.
         if self.has_unsynced_cut and flush.active is not None:
             self._unfinished = None
@@ -628,11 +625,11 @@ class PartitionLog(ReadableLog):
     @property
     def _state(self) -> tuple[int, int, int]:
         """What is another when anything has been appended, deleted, replaced or truncated since."""
-        return self.log_end_offset, self._names_changed, len(self.cuts)
+        return self.log_end_offset, self._names_changed, self.cut_count
 
     @property
     def has_changed(self) -> bool:
-        """Whether a clean stop has anything to make durable: see `ottla.log.closing`."""
+        """Whether a clean stop has anything to make durable: see `ottla.log.flush`."""
         is_untouched = self._state == _NEVER_WRITTEN and not self._had_something
         is_as_before = is_untouched or self._state == self._state_as_closed
         is_told = self.epochs.are_told_before(self.log_end_offset)
@@ -647,7 +644,7 @@ class PartitionLog(ReadableLog):
         for segment in self.segments[slot_of(self.segments, self.recovery_point) :]:
             unsynced += segment.write()
         unsynced.append(self.epochs.write_beside())
-        if self._disk.exists(metadata := f"{self.directory}/{names.PARTITION_METADATA}"):
+        if self._disk.exists(metadata := f"{self.directory}/{file_names.PARTITION_METADATA}"):
             unsynced.append(metadata)
         return unsynced
 

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ottla.base.ports import Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.errors import CorruptFile
 from ottla.log.files import read_file, sync_file
-from ottla.log.producer_snapshot import format_snapshot, parse_snapshot
-from ottla.log.producer_state import ProducerState
+from ottla.log.producer_state import ProducerState, format_snapshot, parse_snapshot
 
 
 class ProducerSnapshots:
@@ -22,7 +21,7 @@ class ProducerSnapshots:
         self._disk = disk
         self._directory = directory
         offsets = (
-            names.offset_of(name, names.PRODUCER_SNAPSHOT)
+            file_names.offset_of(name, file_names.PRODUCER_SNAPSHOT)
             for name in (disk.list_dir(directory) if found is None else found)
         )
         self._offsets = sorted(offset for offset in offsets if offset is not None)
@@ -37,7 +36,7 @@ class ProducerSnapshots:
         return self._offsets[-1] if self._offsets else None
 
     def path(self, offset: int) -> str:
-        return f"{self._directory}/{names.file_name(offset, names.PRODUCER_SNAPSHOT)}"
+        return f"{self._directory}/{file_names.file_name(offset, file_names.PRODUCER_SNAPSHOT)}"
 
     def take(self, offset: int, state: ProducerState, log_start_offset: int) -> None:
         """Saves the state as of `offset`, unless a snapshot tells it already or the log begins there."""
@@ -101,7 +100,7 @@ class ProducerSnapshots:
         """Marks the snapshot at `offset` as deleted, if there is one; returns the path of the file to remove later."""
         if not self._forget(offset):
             return None
-        retired = self.path(offset) + names.DELETED
+        retired = self.path(offset) + file_names.DELETED
         self._disk.rename(self.path(offset), retired)
         return retired
 

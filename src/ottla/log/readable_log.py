@@ -11,14 +11,23 @@ from ottla.log.errors import OffsetOutOfRange
 from ottla.log.leader_epochs import LeaderEpochs
 from ottla.log.outcomes import FileSlice, TimestampAndOffset
 from ottla.log.producer_state import ProducerState
-from ottla.log.reading import aborted_transactions, offset_past, read
+from ottla.log.reading import TimeLookup, aborted_transactions, offset_past, read
 from ottla.log.segment import Segment
-from ottla.log.time_lookup import TimeLookup
 from ottla.log.transaction_index import AbortedTransaction
 
 
 class ReadableLog:
     """The last of `segments` is the active one, which alone grows."""
+
+    __slots__ = (
+        "__weakref__",
+        "epochs",
+        "high_watermark",
+        "log_end_offset",
+        "log_start_offset",
+        "producers",
+        "segments",
+    )
 
     def __init__(
         self,

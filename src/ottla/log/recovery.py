@@ -24,19 +24,19 @@ from contextlib import suppress
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Clock, Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.errors import CorruptFile
 from ottla.log.index_rebuild import rebuild_indexes, remove_damaged
 from ottla.log.leader_epochs import LeaderEpochs
 from ottla.log.log_config import LogConfig
-from ottla.log.producer_rebuild import note_written, producers_before, rebuild_producers
+from ottla.log.producer_recovery import note_written, producers_before, rebuild_producers
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producer_state import ProducerState
 from ottla.log.scan import scan_batches, scan_headers
 from ottla.log.segment import Segment
-from ottla.records.batch import CorruptBatch, checksum_matches
+from ottla.records.batch import BatchHeader, CorruptBatch, checksum_matches
 
-_NEEDED_INDEXES = (names.INDEX, names.TIME_INDEX)
+_NEEDED_INDEXES = (file_names.INDEX, file_names.TIME_INDEX)
 
 
 class Recovery:
@@ -92,6 +92,8 @@ class Recovery:
                 self._rebuild_indexes(slot, lost)
         if epochs_are_lost:
             self._rebuild_epochs(trusted)
+        else:
+            self._find_first_epochs(trusted)
         self._load_producers(trusted)
         self._recover_from(trusted)
         self.is_as_closed = self._clean and opened > 0 and not damaged
@@ -101,7 +103,7 @@ class Recovery:
         self.snapshots.drop_strays([segment.base_offset for segment in self.segments])
         if not self._clean or damaged:
             # Nothing that has been cut away, here or by who was killed doing it, may come back behind new batches.
-            self.unsynced = [self.segments[-1].path(names.LOG), self._directory]
+            self.unsynced = [self.segments[-1].path(file_names.LOG), self._directory]
         for segment in self.segments:
             segment.close()
 
@@ -124,34 +126,56 @@ class Recovery:
                 if header.partition_leader_epoch > self.epochs.latest:
                     self.epochs.assign(header.partition_leader_epoch, header.base_offset)
 
+    def _find_first_epochs(self, trusted: int) -> None:
+        """Records were deleted, and a crash has brought them back: their log start was not written down yet, but the
+        file had forgotten the epochs before it. They are in the batches.
+        """
+        later = self.epochs.entries
+        if not later or later[0][1] <= self.log_start_offset:
+            return
+        self.epochs.clear()
+        for segment in self.segments[:trusted]:
+            for _, header in scan_headers(segment.file, 0, segment.size):
+                if header.base_offset >= later[0][1]:
+                    break
+                if header.partition_leader_epoch > self.epochs.latest:
+                    self.epochs.assign(header.partition_leader_epoch, header.base_offset)
+            else:
+                continue
+            break
+        for epoch, start_offset in later:
+            self.epochs.assign(epoch, start_offset)
+
     # 1. What was under way
 
     def _finish_swaps(self) -> Sequence[str]:
         """Returns the names in the directory afterwards."""
         found = self._disk.list_dir(self._directory)
-        unfinished = min((_base(name) for name in found if name.endswith(names.CLEANED)), default=None)
+        unfinished = min((_base(name) for name in found if name.endswith(file_names.CLEANED)), default=None)
         swaps: list[str] = []
         removed = False
         for name in found:
-            leaving = name.endswith(names.DELETED) and ".checkpoint" not in name
-            stale = name.endswith(names.SWAP) and unfinished is not None and _base(name) >= unfinished
-            if leaving or stale or name.endswith(names.CLEANED):
+            leaving = name.endswith(file_names.DELETED) and ".checkpoint" not in name
+            stale = name.endswith(file_names.SWAP) and unfinished is not None and _base(name) >= unfinished
+            if leaving or stale or name.endswith(file_names.CLEANED):
                 self._disk.remove(f"{self._directory}/{name}")
                 removed = True
-            elif name.endswith(names.SWAP):
+            elif name.endswith(file_names.SWAP):
                 swaps.append(name)
         if swaps:
             self._drop_replaced(swaps)
             for name in swaps:
                 path = f"{self._directory}/{name}"
-                self._disk.rename(path, path.removesuffix(names.SWAP))
+                self._disk.rename(path, path.removesuffix(file_names.SWAP))
             self._disk.sync_dir(self._directory)
         return self._disk.list_dir(self._directory) if swaps or removed else found
 
     def _drop_replaced(self, swaps: list[str]) -> None:
         """Removes the segments that the swapped-in ones stand for."""
         incoming = [
-            self._segment(_base(name), suffix=names.SWAP) for name in swaps if name.endswith(names.LOG + names.SWAP)
+            self._segment(_base(name), suffix=file_names.SWAP)
+            for name in swaps
+            if name.endswith(file_names.LOG + file_names.SWAP)
         ]
         if not incoming:
             return
@@ -160,22 +184,27 @@ class Recovery:
         for segment in incoming:
             segment.close()
         for name in self._disk.list_dir(self._directory):
-            base = names.leading_offset(name)
-            if base is not None and low <= base < high and not name.endswith(names.SWAP) and names.CUT not in name:
+            base = file_names.leading_offset(name)
+            if (
+                base is not None
+                and low <= base < high
+                and not name.endswith(file_names.SWAP)
+                and file_names.CUT not in name
+            ):
                 self._disk.remove(f"{self._directory}/{name}")
 
     # 2. The segments
 
     def _open_segments(self, found: set[str]) -> dict[int, set[str]]:
         """Opens every segment; returns which indexes, by the segment's base offset, are missing or cannot be read."""
-        bases = sorted(base for name in found if (base := names.offset_of(name, names.LOG)) is not None)
+        bases = sorted(base for name in found if (base := file_names.offset_of(name, file_names.LOG)) is not None)
         for name in sorted(found):
-            base = names.leading_offset(name)
-            if base is not None and base not in bases and name[20:] in names.SEGMENT_SUFFIXES:
+            base = file_names.leading_offset(name)
+            if base is not None and base not in bases and name[20:] in file_names.SEGMENT_SUFFIXES:
                 self._disk.remove(f"{self._directory}/{name}")
         damaged: dict[int, set[str]] = {}
         for base in bases:
-            lost = {kind for kind in _NEEDED_INDEXES if names.file_name(base, kind) not in found}
+            lost = {kind for kind in _NEEDED_INDEXES if file_names.file_name(base, kind) not in found}
             self.segments.append(self._sound_segment(base, lost))
             if lost:
                 damaged[base] = lost
@@ -234,16 +263,16 @@ class Recovery:
         end = rebuild_indexes(
             self._disk,
             segment,
-            self._segment(base, names.CLEANED),
+            self._segment(base, file_names.CLEANED),
             lost,
             lambda: producers_before(self.snapshots, earlier, self.log_start_offset, base),
         )
         segment.close()
         self.segments[slot] = self._segment(base)
-        files = ", ".join(sorted(names.file_name(base, kind) for kind in lost))
+        files = ", ".join(sorted(file_names.file_name(base, kind) for kind in lost))
         self.warnings.append(f"{self._directory}: {files} was missing or damaged, and has been rebuilt")
         if end < segment.size:
-            self.warnings.append(f"{segment.path(names.LOG)} cannot be read from byte {end} on")
+            self.warnings.append(f"{segment.path(file_names.LOG)} cannot be read from byte {end} on")
 
     def _load_producers(self, trusted: int) -> None:
         """The producer state as of the end of the trusted segments."""
@@ -273,7 +302,7 @@ class Recovery:
             kept = segment.copy_aside() if lost and expected < self.recovery_point else ""
             segment.cut(valid)
             if lost:
-                path = segment.path(names.LOG)
+                path = segment.path(file_names.LOG)
                 self.warnings.append(
                     f"{path}: {lost} bytes from byte {valid} on were no whole batch, and are cut off"
                     + (f"; they were durable, so the file as it was is kept as {kept}" if kept else "")
@@ -291,8 +320,7 @@ class Recovery:
                 if not sound or not checksum_matches(data, 0, header):
                     break
                 segment.index(header, position)
-                if header.partition_leader_epoch > self.epochs.latest:
-                    self.epochs.assign(header.partition_leader_epoch, header.base_offset)
+                self._note_epoch(header)
                 if header.producer_id >= 0:
                     completed = note_written(self.state, header, segment, position)
                     if completed and completed.aborted:
@@ -302,6 +330,22 @@ class Recovery:
             pass  # The end of what was written.
         segment.become_inactive()
         return valid, next_offset
+
+    def _note_epoch(self, header: BatchHeader) -> None:
+        """The file of leader epochs has no checksum: where it contradicts the batches, they are right."""
+        epoch, first = header.partition_leader_epoch, header.base_offset
+        known, known_last = self.epochs.epoch_at(first), self.epochs.epoch_at(header.last_offset)
+        if epoch < 0 or known == known_last == epoch:
+            return
+        if max(known, known_last) > epoch:
+            path = f"{self._directory}/{file_names.LEADER_EPOCHS}"
+            self.warnings.append(
+                f"{path}: it has epoch {max(known, known_last)} at offset {first}, where the log has epoch {epoch}; "
+                "found again in the batches"
+            )
+        self.epochs.truncate_from_end(first + 1 if known == epoch else first)
+        if self.epochs.latest != epoch:
+            self.epochs.assign(epoch, first)
 
     def _cut_off(self, first: int, reason: str) -> None:
         """The log ends before the segment in slot `first`: that one and those after it are set aside."""
@@ -346,7 +390,7 @@ class Recovery:
 
 
 def _base(name: str) -> int:
-    base = names.leading_offset(name)
+    base = file_names.leading_offset(name)
     if base is None:
         raise CorruptFile(f"{name}: not the name of a segment's file")
     return base

@@ -1,4 +1,4 @@
-"""Walking through the batches of a segment file, in three gaits.
+"""Walking through the batches of a segment file, three ways to iterate.
 
 `find_offset` looks only at where batches end, for every fetch that is not at the end of the log; `scan_headers` reads
 headers and skips over records; `scan_batches` reads everything, for checking and copying. None trusts a length: one

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from ottla.base.lent import Seen
 from ottla.base.ports import Disk, File
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.files import size_if_there
 from ottla.log.index import MAX_RELATIVE_OFFSET
 from ottla.log.log_config import LogConfig
@@ -34,17 +34,6 @@ _MOST_RESERVED = 16 << 20
 _MOST_STARTS = 64
 
 
-class _Room:
-    """What surely goes into a segment without a roll: batches that end within a size, and are not later than a time."""
-
-    __slots__ = ("config", "size", "timestamp")
-
-    def __init__(self, config: LogConfig, size: int, timestamp: int) -> None:
-        self.config = config
-        self.size = size
-        self.timestamp = timestamp
-
-
 class Segment(SegmentFiles):
     """A base offset and its batches. `size` is where the next batch goes."""
 
@@ -54,7 +43,9 @@ class Segment(SegmentFiles):
         "_index_interval_bytes",
         "_known_max_timestamp",
         "_reserved_to",
-        "_room",
+        "_room_config",
+        "_room_size",
+        "_room_timestamp",
         "_starts",
         "created_ms",
         "has_failed_write",
@@ -74,10 +65,13 @@ class Segment(SegmentFiles):
         super().__init__(disk, directory, base_offset, suffix)
         self._index_interval_bytes = index_interval_bytes
         self._bytes_since_index_entry = 0
-        self._room: _Room | None = None
+        # What surely goes into it without a roll, under that config: batches that end within a size, and are not later.
+        self._room_config: LogConfig | None = None
+        self._room_size = 0
+        self._room_timestamp = 0
         self._reserved_to = _RESERVED_FROM
         self.created_ms = created_ms
-        self.size = size_if_there(disk, self.path(names.LOG))
+        self.size = size_if_there(disk, self.path(file_names.LOG))
         self._known_max_timestamp: tuple[int, int] | None = None
         self._first_timestamp: int | None = None
         self._starts: dict[int, int] = {}
@@ -86,7 +80,7 @@ class Segment(SegmentFiles):
         """Whether there may be bytes behind the end, or have been and are not durably gone: for a clean stop."""
 
     def __repr__(self) -> str:
-        return f"Segment({self.path(names.LOG)}, {self.size} bytes)"
+        return f"Segment({self.path(file_names.LOG)}, {self.size} bytes)"
 
     # Appending
 
@@ -100,10 +94,16 @@ class Segment(SegmentFiles):
         for header in batches:
             end = at + header.size
             if not (is_sound(whole[at:end]) if header.magic >= MAGIC else checksum_matches(whole, at, header)):
-                raise self._mismatch(header.base_offset)
+                raise self.mismatch(header.base_offset)
             at = end
-        position = self.size
-        self._write(data, position)
+        position, file = self.size, self._file or self.file
+        try:
+            file.write_at(position, data)
+        except OSError:
+            self.undo_write(file, position)
+            raise
+        if position > self._reserved_to:
+            self.reserve(file, position + len(data))
         if position == 0:
             self._first_timestamp = batches[0].max_timestamp
         for header in batches:
@@ -116,36 +116,36 @@ class Segment(SegmentFiles):
         have.
         """
         if not is_sound(data, crc):
-            raise self._mismatch(last_offset)
-        position = self.size
-        self._write(data, position)
+            raise self.mismatch(last_offset)
+        position, file = self.size, self._file or self.file
+        try:
+            file.write_at(position, data)
+        except OSError:
+            self.undo_write(file, position)
+            raise
+        if position > self._reserved_to:
+            self.reserve(file, position + size)
         if position == 0:
             self._first_timestamp = max_timestamp
         known = self._known_max_timestamp or self.max_timestamp
         if max_timestamp > known[0] or self._bytes_since_index_entry > self._index_interval_bytes:
-            self._index(size, last_offset, max_timestamp, position)
+            self.index_one(size, last_offset, max_timestamp, position)
         else:
             self._bytes_since_index_entry += size
         self.size = position + size
 
-    def _mismatch(self, offset: int) -> ChecksumMismatch:
+    def mismatch(self, offset: int) -> ChecksumMismatch:
         return ChecksumMismatch(
-            f"{self.path(names.LOG)}: the batch for offset {offset} does not match its checksum, and is not written"
+            f"{self.path(file_names.LOG)}: the batch for offset {offset} fails its checksum, and is not written"
         )
 
-    def _write(self, data: Seen, position: int) -> None:
-        file = self._file or self.file
-        try:
-            file.write_at(position, data)
-        except OSError:
-            self.has_failed_write = True
-            with suppress(OSError):  # If this fails too, what was written is cut off when the segment is done with.
-                file.truncate(position)
-            raise
-        if position > self._reserved_to:
-            self._reserve(file, position + len(data))
+    def undo_write(self, file: File, position: int) -> None:
+        """A write has failed, and may have written some of it."""
+        self.has_failed_write = True
+        with suppress(OSError):  # If this fails too, what was written is cut off when the segment is done with.
+            file.truncate(position)
 
-    def _reserve(self, file: File, end: int) -> None:
+    def reserve(self, file: File, end: int) -> None:
         """Room ahead of the file, which makes an append a fifth cheaper (`block_reservation`).
 
         What is left of it is given back when the segment stops being active: at a roll, or a clean stop. After a crash
@@ -156,9 +156,9 @@ class Segment(SegmentFiles):
 
     def index(self, header: BatchHeader, position: int) -> None:
         """Notes the batch at `position` in the indexes, if an entry is due."""
-        self._index(header.size, header.last_offset, header.max_timestamp, position)
+        self.index_one(header.size, header.last_offset, header.max_timestamp, position)
 
-    def _index(self, size: int, last_offset: int, max_timestamp: int, position: int) -> None:
+    def index_one(self, size: int, last_offset: int, max_timestamp: int, position: int) -> None:
         known = self._known_max_timestamp or self.max_timestamp
         if max_timestamp > known[0]:
             self._known_max_timestamp = max_timestamp, last_offset
@@ -174,12 +174,10 @@ class Segment(SegmentFiles):
 
     def has_room(self, config: LogConfig, incoming: int, last_offset: int, max_timestamp: int) -> bool:
         """Whether `incoming` more bytes surely belong into this segment; if not, `should_roll` takes a closer look."""
-        room = self._room
         return (
-            room is not None
-            and room.config is config
-            and self.size + incoming <= room.size
-            and max_timestamp <= room.timestamp
+            self._room_config is config
+            and self.size + incoming <= self._room_size
+            and max_timestamp <= self._room_timestamp
             and last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
         )
 
@@ -196,10 +194,10 @@ class Segment(SegmentFiles):
             return True
         if not (self._entries_left(config) and self.fits(last_offset)):
             return True
-        self._room = self._measure_room(config, max_ms)
+        self._measure_room(config, max_ms)
         return False
 
-    def _measure_room(self, config: LogConfig, max_ms: int) -> _Room | None:
+    def _measure_room(self, config: LogConfig, max_ms: int) -> None:
         """How far this segment reaches, as far as that can be told from sizes alone.
 
         An index gets an entry after every index.interval.bytes, and one may be due now: so its entries last at least
@@ -207,9 +205,12 @@ class Segment(SegmentFiles):
         """
         first = self.first_timestamp
         if first < 0:
-            return None  # Then time is the clock's, and has to be asked for at every batch.
+            self._room_config = None  # Then time is the clock's, and has to be asked for at every batch.
+            return
         until_full = self.size + (self._entries_left(config) - 2) * self._index_interval_bytes
-        return _Room(config, min(config.segment_bytes, _MAX_FILE_SIZE, until_full), first + max_ms)
+        self._room_config = config
+        self._room_size = min(config.segment_bytes, _MAX_FILE_SIZE, until_full)
+        self._room_timestamp = first + max_ms
 
     def _entries_left(self, config: LogConfig) -> int:
         """Of the index that is full first. The time index keeps one for when the segment stops being active."""
@@ -303,7 +304,7 @@ class Segment(SegmentFiles):
     def newest_time(self, max_timestamp: tuple[int, int] | None) -> int:
         """The same on any thread, which is given what was known and leaves that as it is."""
         timestamp, _ = max_timestamp or self.time_index.last_entry
-        return timestamp if timestamp >= 0 else self._disk.modified_ms(self.path(names.LOG))
+        return timestamp if timestamp >= 0 else self._disk.modified_ms(self.path(file_names.LOG))
 
     # Changing what is there
 
@@ -342,7 +343,7 @@ class Segment(SegmentFiles):
         if size < self.file.size():
             self.file.truncate(size)
         self.size = size
-        self._room = None
+        self._room_config = None
         self._starts = {}
 
     def reset_indexes(self) -> None:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from errno import EDQUOT, ENOSPC
 
 from ottla.base.ports import Disk, File
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.errors import CorruptFile
 from ottla.log.files import sync_file
 from ottla.log.index import OffsetIndex, TimeIndex
@@ -41,23 +41,23 @@ class SegmentFiles:
         self.base_offset = base_offset
         self.in_use = 0
         self.has_left = False
-        self.offset_index = OffsetIndex(disk, self.path(names.INDEX), base_offset)
-        self.time_index = TimeIndex(disk, self.path(names.TIME_INDEX), base_offset)
-        self.transaction_index = TransactionIndex(disk, self.path(names.TRANSACTION_INDEX))
+        self.offset_index = OffsetIndex(disk, self.path(file_names.INDEX), base_offset)
+        self.time_index = TimeIndex(disk, self.path(file_names.TIME_INDEX), base_offset)
+        self.transaction_index = TransactionIndex(disk, self.path(file_names.TRANSACTION_INDEX))
 
     def path(self, kind: str) -> str:
-        return f"{self._directory}/{names.file_name(self.base_offset, kind)}{self._suffix}"
+        return f"{self._directory}/{file_names.file_name(self.base_offset, kind)}{self._suffix}"
 
     @property
     def file(self) -> File:
         if self._file is None:
-            self._file = self._disk.open(self.path(names.LOG))
+            self._file = self._disk.open(self.path(file_names.LOG))
         return self._file
 
     def create(self) -> None:
         """Makes the files exist, as a new segment's do before its first batch. If it fails, none of them does."""
         try:
-            self._file = self._disk.open(self.path(names.LOG), create=True)
+            self._file = self._disk.open(self.path(file_names.LOG), create=True)
             self.offset_index.create()
             self.time_index.create()
         except OSError:
@@ -86,7 +86,7 @@ class SegmentFiles:
         if file is not None:
             file.sync()
         else:
-            sync_file(self._disk, self.path(names.LOG))
+            sync_file(self._disk, self.path(file_names.LOG))
         if indexes:
             self.offset_index.sync()
             self.time_index.sync()
@@ -94,11 +94,11 @@ class SegmentFiles:
 
     def write(self) -> list[str]:
         """Writes what the indexes have only in memory, and lets go of the files; returns their paths, to be synced."""
-        written = [names.LOG, names.INDEX, names.TIME_INDEX]
+        written = [file_names.LOG, file_names.INDEX, file_names.TIME_INDEX]
         self.offset_index.write()
         self.time_index.write()
         if self.transaction_index.write():
-            written.append(names.TRANSACTION_INDEX)
+            written.append(file_names.TRANSACTION_INDEX)
         self.close()
         return [self.path(kind) for kind in written]
 
@@ -129,7 +129,7 @@ class SegmentFiles:
 
     def rename(self, suffix: str) -> None:
         """Moves the files to names with another suffix (.deleted, .swap or none). Open files stay open."""
-        for kind in names.SEGMENT_SUFFIXES:
+        for kind in file_names.SEGMENT_SUFFIXES:
             source = self.path(kind)
             if self._disk.exists(source):
                 self._disk.rename(source, f"{source.removesuffix(self._suffix)}{suffix}")
@@ -139,14 +139,14 @@ class SegmentFiles:
     def moved(self, directory: str) -> None:
         """The directory has been renamed."""
         self._directory = directory
-        self.offset_index.moved(self.path(names.INDEX))
-        self.time_index.moved(self.path(names.TIME_INDEX))
-        self.transaction_index.moved(self.path(names.TRANSACTION_INDEX))
+        self.offset_index.moved(self.path(file_names.INDEX))
+        self.time_index.moved(self.path(file_names.TIME_INDEX))
+        self.transaction_index.moved(self.path(file_names.TRANSACTION_INDEX))
 
     def delete(self) -> None:
         """Removes the files. Those already gone are no error: a crash may have come between them."""
         self.release()
-        for kind in names.SEGMENT_SUFFIXES:
+        for kind in file_names.SEGMENT_SUFFIXES:
             if self._disk.exists(self.path(kind)):
                 self._disk.remove(self.path(kind))
 
@@ -154,7 +154,7 @@ class SegmentFiles:
         """Keeps the batches under a name that is no segment's, and returns it. The indexes go: they can be rebuilt."""
         target = self._path_aside()
         self.release()
-        self._disk.rename(self.path(names.LOG), target)
+        self._disk.rename(self.path(file_names.LOG), target)
         self.delete()
         return target
 
@@ -173,7 +173,7 @@ class SegmentFiles:
             if problem.errno not in (ENOSPC, EDQUOT):
                 raise
             self._disk.remove(target)
-            path = self.path(names.LOG)
+            path = self.path(file_names.LOG)
             raise CorruptFile(f"{path} is damaged, and there is no room to keep a copy of it: {problem}") from problem
         finally:
             copy.close()
@@ -181,6 +181,6 @@ class SegmentFiles:
         return target
 
     def _path_aside(self) -> str:
-        path = self.path(names.LOG)
+        path = self.path(file_names.LOG)
         numbers = ("", *map(str, range(1, len(self._disk.list_dir(self._directory)) + 1)))
-        return next(free for number in numbers if not self._disk.exists(free := f"{path}{names.CUT}{number}"))
+        return next(free for number in numbers if not self._disk.exists(free := f"{path}{file_names.CUT}{number}"))

@@ -48,6 +48,18 @@ class CoordinatorRecord(NamedTuple):
 
 
 EncodedRecord = tuple[bytes, bytes | None]
+_RECORD_OVERHEAD = 32
+"""More than a record has beside its key and value: six varints and an attributes byte."""
+
+
+def size_of(records: Iterable[EncodedRecord]) -> int:
+    """At least what these take in a batch, before compression."""
+    size = 0
+    for key, value in records:
+        size += len(key) + _RECORD_OVERHEAD
+        if value is not None:
+            size += len(value)
+    return size
 
 
 class TransactionStamp(NamedTuple):
@@ -108,26 +120,34 @@ class CoordinatorDecision(NamedTuple, Generic[ReplyT]):
     broken: Sequence[Broken] = ()
 
 
-MachineT_contra = TypeVar("MachineT_contra", contravariant=True)
+class EncodedRecords(Protocol):
+    """Records about one subject that are bytes already, and what replaying them does: `machine` is the one that has
+    decided on them. `size` is at least what they take in a batch.
+    """
+
+    size: int
+
+    @property
+    def encoded(self) -> Sequence[EncodedRecord]: ...
+
+    def __len__(self) -> int: ...
+
+    def replay(self, machine: Any, /) -> None: ...
 
 
-class KnownCommand(Protocol[MachineT_contra]):
-    """A command that is given again and again, about one subject, and of which only numbers change.
+class EncodedCommand(Protocol):
+    """A command that is given so often that its records are made as bytes: in no transaction, all in one batch.
 
-    It leads to what the machine's own command would lead to, by a shorter way. There are commands that it is not for:
-    then the machine's own decides.
+    It reads while it decides, and changes nothing. `decide` returns its reply, its records and the timers that are set
+    with them. Once all that it rests on is committed it is told so (`tell`), and gives its reply out; or it is refused.
     """
 
     subject: str
+    reply: Any
 
-    def is_taken(self, machine: MachineT_contra, /) -> bool:
-        """Whether it may be replayed as things are. Changes nothing."""
-
-    def replay(self, machine: MachineT_contra, numbers: Any, now_ms: int, /) -> Sequence[EncodedRecord]:
-        """Replays it, with these numbers. Returns the records that say so."""
-
-    def timers(self, machine: MachineT_contra, /) -> Sequence[Timer]:
-        """What is set with it."""
+    def decide(self, machine: Any, now_ms: int, /) -> tuple[Any, EncodedRecords | None, Sequence[Timer]]: ...
+    def tell(self) -> None: ...
+    def refuse(self, error: ErrorCode, /) -> None: ...
 
 
 class CoordinatorMachine:

@@ -7,8 +7,6 @@ from ottla.config.parse import ConfigError, Problem, Values
 if TYPE_CHECKING:  # a node without an authorizer does not load it
     from collections.abc import Callable
 
-    from ottla.broker.access.gate import Gate
-    from ottla.broker.admin.settings.node_settings import NodeSettings
     from ottla.broker.broker import Broker
     from ottla.machines.metadata.controller.controller import Controller
     from ottla.machines.metadata.image.delta import MetadataDelta
@@ -17,6 +15,8 @@ if TYPE_CHECKING:  # a node without an authorizer does not load it
     from ottla.runtime.request import ClientConnection
     from ottla.runtime.world import World
     from ottla.security.acls.authorizer import Authorizer
+    from ottla.serving.access.gate import Gate
+    from ottla.serving.node_settings import NodeSettings
 
 STANDARD: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _CLASS: Final = "authorizer.class.name"
@@ -44,9 +44,9 @@ def make_gate(world: "World", image: "MetadataImage", node_settings: "NodeSettin
     values = node_settings.effective
     if not values.text(_CLASS):
         return None
-    from ottla.broker.access.denials import Denials
-    from ottla.broker.access.gate import Gate
     from ottla.security.acls.authorizer import Authorizer
+    from ottla.serving.access.denials import Denials
+    from ottla.serving.access.gate import Gate
 
     authorizer = Authorizer(
         super_users=super_users(values),
@@ -75,7 +75,6 @@ def follow_rules(
         if delta.acls:
             authorizer.change(delta.acls, image.security.acls)
             if (here := broker()) is not None:
-                here.partitions.repeated_requests.forget()
                 here.partitions.purgatory.release_without_rights(may_read)
 
     metadata.listen(on_metadata)

@@ -28,13 +28,15 @@ from ottla.node.membership.registration import Membership
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.metadata.metadata_log import MetadataLog
-from ottla.runtime.peers.node_connection import NodeAddress
-from ottla.runtime.peers.node_connections import NodeConnections
+from ottla.runtime.peers.node_connections import NodeAddress, NodeConnections
 from ottla.runtime.peers.remote_peers import RemotePeers
 from ottla.runtime.procedure import wait_for, wait_until
 from ottla.runtime.world import World
 
 _log = logging.getLogger(__name__)
+
+_TELL_S = 5.0
+"""How often the log says how far the opening of logs is."""
 
 
 class BrokerServer:
@@ -56,6 +58,9 @@ class BrokerServer:
         )
         self._logs.offline.update(storage.failed)
         self.broker: Broker | None = None
+        self.on_opened: Callable[[int, int], None] | None = None
+        """Is told how many of how many logs are open, by other threads than the loop's."""
+        self._told_s = world.clock.elapsed_s()
 
     # Coming up
 
@@ -81,7 +86,7 @@ class BrokerServer:
             committed_offset=lambda: metadata.committed_offset,
             failed=self._failed,
         )
-        broker.partitions.on_directory_failed = self._on_directory_failed
+        broker.partition_events.on_directory_failed = self._on_directory_failed
         await wait_for(self._membership.register)
         broker.start()
         await wait_for(self._membership.unfence)
@@ -122,8 +127,13 @@ class BrokerServer:
         return self.broker.metadata.topic_settings(topic).log
 
     def _on_opened(self, partition: TopicPartition, count: int, total: int) -> None:
-        if count % 1000 == 0 or count == total:
+        """Called by the threads that open logs."""
+        now_s = self._world.clock.elapsed_s()
+        if count == total or now_s - self._told_s >= _TELL_S:
+            self._told_s = now_s
             _log.info("opened %s of %s partitions (%s)", f"{count:,}", f"{total:,}", partition)
+        if self.on_opened is not None:
+            self.on_opened(count, total)
 
     def _report_directories(self) -> None:
         assert self._logs is not None
@@ -139,7 +149,7 @@ class BrokerServer:
     def start_background(self) -> None:
         """Requests are answered by now."""
         assert self.broker is not None
-        self._background = Background(self.broker.partitions)
+        self._background = Background(self.broker.partitions, self._world)
         self._background.start()
         self.broker.start_cleaner()
         self.broker.isr_changes.start()
@@ -165,6 +175,11 @@ class BrokerServer:
         self.broker.fetchers.stop()
         self.broker.coordinators.close()
         self.broker.partitions.purgatory.release_all()
+
+    @property
+    def membership(self) -> Membership | None:
+        """None before the broker registers."""
+        return getattr(self, "_membership", None)
 
     @property
     def is_alone(self) -> bool:

@@ -1,17 +1,55 @@
 """What a node is told to be: from properties to values that are checked against each other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ottla.config.parse import ConfigError, Problem, Values, Warned, parse
 from ottla.config.scopes import Scope
+from ottla.machines.metadata.settings.effective_settings import GROUP_LIMITS
 from ottla.node.authorization import check_authorizer
-from ottla.node.group_limits import check_group_limits
-from ottla.node.listeners import Listener, given_addresses, parse_listeners
+from ottla.node.listeners import (
+    NO_ADDRESS,
+    Listener,
+    MetricsListener,
+    given_addresses,
+    parse_listeners,
+    parse_metrics_listener,
+)
+
+# Whether a node's settings of groups lie within the limits that the same node sets: else Kafka does not start.
+
+_KINDS = ("consumer", "share", "streams")
 
 
-@dataclass(frozen=True, slots=True)
-class NodeConfig:
+def check_group_limits(values: Values) -> None:
+    """Raises `ConfigError` that names each setting that does not fit."""
+    problems = [
+        problem for name, limits in GROUP_LIMITS.items() for problem in _beyond(values, f"group.{name}", *limits)
+    ]
+    for kind in _KINDS:
+        heartbeat, session = f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms"
+        if values.integer(heartbeat) >= values.integer(session):
+            problems.append(_problem(values, heartbeat, "less than", session))
+    if problems:
+        raise ConfigError(tuple(problems))
+
+
+def _beyond(values: Values, name: str, lowest: str | None, highest: str) -> list[Problem]:
+    problems = []
+    if lowest is not None and values.integer(highest) < values.integer(lowest):
+        problems.append(_problem(values, highest, "at least", lowest))
+    if lowest is not None and values.integer(name) < values.integer(lowest):
+        problems.append(_problem(values, name, "at least", lowest))
+    if values.integer(name) > values.integer(highest):
+        problems.append(_problem(values, name, "no more than", highest))
+    return problems
+
+
+def _problem(values: Values, name: str, relation: str, other: str) -> Problem:
+    return Problem(name, str(values.integer(name)), f"{relation} {other} ({values.integer(other)})")
+
+
+class NodeConfig(NamedTuple):
     """Checked settings of one node. `values` holds all of them; the fields are those that wiring needs."""
 
     values: Values
@@ -23,6 +61,7 @@ class NodeConfig:
     inter_broker_listener: str
     log_dirs: tuple[str, ...]
     metadata_log_dir: str
+    metrics: MetricsListener | None = None
 
 
 def read_config(properties: Mapping[str, str]) -> NodeConfig:
@@ -35,7 +74,7 @@ def read_config(properties: Mapping[str, str]) -> NodeConfig:
     listeners = parse_listeners(values)
     is_broker, is_controller = "broker" in roles, "controller" in roles
     _check_listeners(values, listeners, is_broker=is_broker, is_controller=is_controller)
-    given_addresses(values, listeners)
+    _check_addresses(listeners, given_addresses(values, listeners))
     check_group_limits(values)
     check_authorizer(values)
     _check_quorum(values, node_id, is_controller=is_controller)
@@ -50,6 +89,7 @@ def read_config(properties: Mapping[str, str]) -> NodeConfig:
         inter_broker_listener=_inter_broker_listener(values, listeners),
         log_dirs=log_dirs,
         metadata_log_dir=str(values["metadata.log.dir"] or log_dirs[0]),
+        metrics=parse_metrics_listener(values, listeners),
     )
 
 
@@ -59,6 +99,27 @@ def _check_listeners(values: Values, listeners: list[Listener], *, is_broker: bo
         raise _wrong("listeners", ",".join(map(str, listeners)), f"complete: a controller listens on {names}")
     if is_broker and all(listener.for_controllers for listener in listeners):
         raise _wrong("listeners", ",".join(map(str, listeners)), f"more than the controllers' ({names}) for a broker")
+
+
+def _check_addresses(listeners: list[Listener], given: Mapping[str, tuple[str, int]]) -> None:
+    """What clients are told to connect to must lead here; Kafka refuses the same address in the same words."""
+    unroutable = [
+        one for one in listeners if not one.for_controllers and one.host == NO_ADDRESS and one.name not in given
+    ]
+    if unroutable:
+        line = ",".join(f"{one.name}://HOST:{one.port}" for one in listeners if not one.for_controllers)
+        raise ConfigError(
+            (
+                Problem(
+                    "advertised.listeners",
+                    str(unroutable[0]),
+                    "an address that others can connect to",
+                    f"advertised.listeners cannot use the nonroutable meta-address {NO_ADDRESS}. Use a routable IP "
+                    f"address. Add a line like advertised.listeners={line}, in which HOST is the name or address that "
+                    "clients reach this machine by",
+                ),
+            )
+        )
 
 
 def _check_quorum(values: Values, node_id: int, *, is_controller: bool) -> None:

@@ -1,17 +1,19 @@
 """Where a node listens, and what it tells others to connect to (`listeners`, `advertised.listeners`)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ottla.base.ports import HostNames
 from ottla.config.parse import ConfigError, Problem, Values
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 TLS_PROTOCOLS = ("SSL", "SASL_SSL")
-EVERY_INTERFACE = ("0.0.0.0", "::")
+NO_ADDRESS = "0.0.0.0"
+METRICS = "METRICS"
+"""The listener of the metrics page, in `listener.name.metrics.ssl.…`."""
+EVERY_INTERFACE = (NO_ADDRESS, "::")
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(NamedTuple):
     """One entry of `listeners`. An empty host is every interface; port 0 is a free one."""
 
     name: str
@@ -37,8 +39,20 @@ class Listener:
         return self.host or "0.0.0.0"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class MetricsListener(NamedTuple):
+    """`ottla.metrics.listener`, read."""
+
+    host: str
+    port: int
+    has_tls: bool = False
+
+    def url(self, port: int) -> str:
+        """Of the page; `port` is the one that it got."""
+        host = "127.0.0.1" if self.host == NO_ADDRESS else f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.has_tls else 'http'}://{host}:{port}/metrics"
+
+
+class Endpoint(NamedTuple):
     """What clients of a listener are told to connect to."""
 
     listener: str
@@ -74,6 +88,22 @@ def parse_listeners(values: Values) -> list[Listener]:
     if len(set(ports)) < len(ports):
         raise _wrong("listeners", ",".join(map(str, listeners)), "listeners with ports of their own")
     return listeners
+
+
+def parse_metrics_listener(values: Values, listeners: list[Listener]) -> MetricsListener | None:
+    """None where there is none. Raises `ConfigError`."""
+    text = values.text("ottla.metrics.listener").strip()
+    if not text:
+        return None
+    scheme, separator, rest = text.rpartition("://")
+    host, _, port = rest.rstrip("/").rpartition(":")
+    if scheme not in ("", "http", "https") or (separator and not scheme) or not port.isdecimal() or int(port) > 65535:
+        raise _wrong("ottla.metrics.listener", text, "PORT, HOST:PORT, http://HOST:PORT or https://HOST:PORT")
+    if scheme == "https" and any(one.name == METRICS for one in listeners):
+        raise _wrong(
+            "listeners", METRICS, f"without a listener {METRICS}: settings of that name are the metrics page's"
+        )
+    return MetricsListener(host.strip("[]") or "127.0.0.1", int(port), scheme == "https")
 
 
 def advertised(values: Values, bound: list[tuple[Listener, tuple[str, int]]], host_names: HostNames) -> list[Endpoint]:

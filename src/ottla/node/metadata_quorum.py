@@ -19,8 +19,7 @@ from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum.quorum_network import QuorumConfig, QuorumNetwork
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.storage.store import MetadataStore, StoreConfig
-from ottla.runtime.peers.node_connection import NodeAddress
-from ottla.runtime.peers.node_connections import NodeConnections
+from ottla.runtime.peers.node_connections import NodeAddress, NodeConnections
 from ottla.runtime.world import World
 
 _log = logging.getLogger(__name__)
@@ -49,7 +48,7 @@ def open_metadata(
             retention_ms=values.integer("metadata.max.retention.ms"),
         ),
     )
-    for warning in store.log.warnings:
+    for warning in store.warnings:
         _log.warning("%s", warning)
     me = Voter(
         ReplicaKey(config.node_id, storage.directory_ids[config.metadata_log_dir]),

@@ -16,14 +16,13 @@ of the quorum given up, the metadata log closed, the broker's logs closed, and l
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from errno import EADDRINUSE
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from ottla import __version__
 from ottla.base.ports import Lock
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.broker import Broker
-from ottla.broker.cluster.api_versions import handle_unsupported
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.quotas.client_quotas import windows_of
 from ottla.config.parse import Values
@@ -36,6 +35,7 @@ from ottla.log.directory import lock_directory
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.node.authorization import follow_rules, make_gate
 from ottla.node.broker_server import BrokerServer
+from ottla.node.cluster_log import ClusterLog
 from ottla.node.config import NodeConfig
 from ottla.node.limits.connection_limits import connection_limits, protected_listeners, server_limits
 from ottla.node.limits.quotas import hold_quotas
@@ -50,21 +50,27 @@ from ottla.node.storage.data_directories import find_storage
 from ottla.node.storage.meta_properties import Storage
 from ottla.runtime.admission import Admission
 from ottla.runtime.channels import ControllerChannel
-from ottla.runtime.fault_log import FaultLog
 from ottla.runtime.metadata.metadata_log import MetadataLog, MetadataLogFailed
 from ottla.runtime.metadata.quorum.quorum_view import RaftQuorum
-from ottla.runtime.peers.node_connection import ConnectionSettings
-from ottla.runtime.peers.node_connections import NodeConnections
+from ottla.runtime.peers.node_connections import NodeConnections, PeerSettings
 from ottla.runtime.peers.remote_controller import RemoteController
 from ottla.runtime.procedure import wait_for, wait_until
+from ottla.runtime.rate_limited_log import FaultLog
 from ottla.runtime.request import Handler
 from ottla.runtime.request_metrics import RequestMetrics
 from ottla.runtime.server import Server
 from ottla.runtime.world import World
+from ottla.serving.api_versions import handle_unsupported
+from ottla.serving.node_settings import NodeSettings
+
+if TYPE_CHECKING:
+    from ottla.node.metrics.node_watch import NodeWatch
+    from ottla.runtime.loop import LoopTimes
 
 _log = logging.getLogger(__name__)
 _ANSWER_WAITING_S = 5.0
 _LOOK_AGAIN_S = 0.005
+RUNNING = "running"
 _METADATA_MAINTENANCE_S = 1.0
 
 ResultT = TypeVar("ResultT")
@@ -74,7 +80,8 @@ class Node:
     """A controller and, where it is asked for, a broker in one process. `failed` is told when it cannot go on.
 
     `start` and `stop` are run as a `Procedure`. What is in `also_close` goes down with the connections. `around` may
-    put something between connections and what handles their requests: see `ottla.node.faults`.
+    put something between connections and what handles their requests: see `ottla.node.faults`. `on_opened` is told, by
+    other threads, how many of how many logs are open while it starts.
     """
 
     def __init__(
@@ -85,11 +92,19 @@ class Node:
         may_format: bool,
         failed: Callable[[], None],
         around: Callable[[Handler, Broker | None], Handler] | None = None,
+        on_opened: Callable[[int, int], None] | None = None,
     ) -> None:
         self.config = config
+        self._on_opened = on_opened
         self.also_close: list[Callable[[], None]] = []
         self.metrics_address = ""
+        self.loop_times: LoopTimes | None = None
+        """Of the loop that the node is on, where there is one."""
+        self.phase = "starting"
+        """What the node does, for who asks whether it is ready; `RUNNING` when it serves."""
+        self.watch: NodeWatch | None = None
         self.faults_address = ""
+        self.registry_address = ""
         self._may_format = may_format
         self._failed = failed
         self._around = around
@@ -107,26 +122,34 @@ class Node:
         self._connections: NodeConnections | None = None
         self._tls: NodeTls | None = None
         self._tethers: BrokerTethers | None = None
+        self._cluster_log: ClusterLog | None = None
         self._sasl = NodeSasl(world, config)
         self._endpoints: list[Endpoint] = []
         self._bound_ports: list[int] = []
+        self._bound_metrics = config.metrics
 
     # Coming up
 
     async def start(self) -> None:
         """Raises `OttlaError` or `OSError` in one clear line when it cannot."""
         config = self.config
+        roles = ",".join(config.values.list("process.roles"))
+        _log.info("starting node %s (%s), ottla %s", config.node_id, roles, __version__)
         for warning in config.warnings:
             _log.warning("%s", warning)
         storage = find_storage(self._world, config, may_format=self._may_format)
         self._cluster_id = storage.cluster_id
+        _log.info("cluster %s, log directories %s", storage.cluster_id, ", ".join(config.log_dirs))
         if config.is_broker:
             self._broker_server = BrokerServer(self._world, config, storage, failed=self._on_broken)
+            self._broker_server.on_opened = self._on_opened
         if not config.is_broker or config.metadata_log_dir not in config.log_dirs:
             self._metadata_lock = lock_directory(self._world.disk, config.metadata_log_dir)
         self._server = self._make_server()
         self._tls = NodeTls(self._world, config)
         self._bind()
+        if config.metrics is not None:
+            self._serve_metrics()
         self._sasl.guard(self._server, config.values)
         dialers = self._tls.dialers()
         self._connections = NodeConnections(
@@ -142,23 +165,36 @@ class Node:
         controller = self._controller = self._make_controller(metadata)
         self._server.handle = controllers_dispatcher(controller)
         self._server.start_accepting({listener.name for listener in config.listeners if listener.for_controllers})
+        self.phase = "waiting for the metadata quorum"
         waiting = tell_of_waiting(self._timers, metadata.raft)
         await take_place(config, metadata, self._endpoints_for(controllers=True), self._world.entropy)
         waiting.cancel()
         if controller.gate is not None:
             follow_rules(controller.gate.authorizer, metadata, lambda: self.broker)
+        self._cluster_log = ClusterLog(
+            self._timers,
+            metadata.image,
+            config.node_id,
+            is_broker=config.is_broker,
+            is_controller=config.is_controller,
+        )
+        metadata.listen(self._cluster_log.on_metadata)
+        if self.watch is not None:
+            self.watch.follow(metadata, self._connections)
         channel = self._make_channel(metadata, controller)
         if self._broker_server is not None:
+            self.phase = "opening its logs and registering with the controller"
             broker = await self._broker_server.start(
                 metadata, controller, channel, self._connections, self._endpoints_for(controllers=False)
             )
             self._server.handle = dispatcher(broker, partial(find_handler, controller), controller.gate)
+            if self.watch is not None:
+                self.watch.take_up(broker)
         else:
             self._follow_settings(metadata, controller.node_settings)
         hold_quotas(self._server, self._world, config.values, metadata, self.broker)
         if self._around is not None:
             self._server.handle = self._around(self._server.handle, self.broker)
-            self._server.answers_undecoded = False
         self._server.start_accepting()
         if self._broker_server is not None:
             self._broker_server.start_background()
@@ -175,6 +211,7 @@ class Node:
             assert metadata.voter_changes is not None
             joins = bool(config.values["controller.quorum.auto.join.enable"])
             metadata.voter_changes.keep_place(self._timers, joins=joins)
+        self.phase = RUNNING
 
     @property
     def broker(self) -> Broker | None:
@@ -185,9 +222,9 @@ class Node:
         listeners = zip(self._endpoints, self.config.listeners, strict=True)
         return [endpoint for endpoint, listener in listeners if listener.for_controllers is controllers]
 
-    def _connection_settings(self) -> ConnectionSettings:
+    def _connection_settings(self) -> PeerSettings:
         values = self.config.values
-        return ConnectionSettings(
+        return PeerSettings(
             setup_timeout_ms=values.integer("socket.connection.setup.timeout.ms"),
             request_timeout_ms=values.integer("request.timeout.ms"),
         )
@@ -237,14 +274,50 @@ class Node:
                 )
                 bound.append((listener, address))
             except OSError as problem:
-                raise OSError(problem.errno, f"cannot listen on {listener}: {problem.strerror}") from problem
+                more = "; another process listens there: choose another port" if problem.errno == EADDRINUSE else ""
+                raise OSError(problem.errno, f"cannot listen on {listener}: {problem.strerror}{more}") from problem
         self._bound_ports = [address[1] for _, address in bound]
+        _log.info("listening on %s", ", ".join(f"{one.name}://{host}:{port}" for one, (host, port, *_) in bound))
         self._endpoints = advertised(self.config.values, bound, self._world.host_names)
 
     def bound_config(self) -> NodeConfig:
         """The settings with the ports that the node got in place of those that it was to choose."""
         listeners = zip(self.config.listeners, self._bound_ports, strict=True)
-        return replace(self.config, listeners=[replace(listener, port=port) for listener, port in listeners])
+        return self.config._replace(
+            listeners=[listener._replace(port=port) for listener, port in listeners], metrics=self._bound_metrics
+        )
+
+    def _serve_metrics(self) -> None:
+        """From here on, so that who probes the node hears what it waits for."""
+        from ottla.node.metrics.metrics_listener import serve_node
+
+        assert self.config.metrics is not None
+        assert self._tls is not None
+        self.watch, port = serve_node(self, self._world, self._tls)
+        self.metrics_address = self.config.metrics.url(port)
+        self._bound_metrics = self.config.metrics._replace(port=port)
+        _log.info("metrics are at %s", self.metrics_address)
+
+    def not_ready(self) -> str | None:
+        """Why clients should not be sent here; None if they may be."""
+        metadata = self._metadata
+        if self.phase != RUNNING or metadata is None:
+            return self.phase
+        if metadata.raft.leader_id < 0:
+            return "no leader of the metadata quorum is known"
+        if self._broker_server is None:
+            return None
+        membership = self._broker_server.membership
+        assert membership is not None
+        silent_s = self._timers.now_s() - membership.answered_s
+        if silent_s > self.config.values.integer("broker.session.timeout.ms") / 1000:
+            return f"the controller has not answered a heartbeat for {silent_s:.0f} s"
+        known = metadata.image.brokers.by_id.get(self.config.node_id)
+        if known is None:
+            return "not registered: the broker was unregistered, or another process has its node.id"
+        if known.fenced or membership.is_fenced:
+            return "fenced by the controller"
+        return None
 
     def _open_metadata(self, storage: Storage) -> MetadataLog[Controller]:
         assert self._connections is not None
@@ -282,14 +355,14 @@ class Node:
 
     def metrics_page(self) -> Iterable[str]:
         """The metrics as they are now, piece by piece."""
-        from ottla.node.metrics.node_metrics import controller_metrics_page, metrics_page
+        from ottla.node.metrics.node_metrics import controller_metrics_page, metrics_page, process_page
 
-        assert self._metadata is not None
-        assert self._controller is not None
+        if self._metadata is None or self._controller is None:
+            return process_page()
         mutations = self._controller.mutation_buckets
         if self.broker is None:
-            return controller_metrics_page(self._metadata.image, self._requests, self._metadata, mutations)
-        return metrics_page(self.broker, self._requests, self._metadata, mutations)
+            return controller_metrics_page(self._metadata.image, self._requests, self._metadata, mutations, self.watch)
+        return metrics_page(self.broker, self._requests, self._metadata, mutations, self.watch)
 
     def _on_settings(self, values: Values, changed: frozenset[str]) -> None:
         assert self._server is not None
@@ -315,6 +388,8 @@ class Node:
             shown["metrics"] = self.metrics_address
         if self.faults_address:
             shown["faults"] = self.faults_address
+        if self.registry_address:
+            shown["registry"] = self.registry_address
         return shown
 
     # When something breaks
@@ -334,7 +409,11 @@ class Node:
         """A clean stop: what was acknowledged is on the disk, and the next start has nothing to recover."""
         assert self._server is not None
         assert self._metadata is not None
-        _log.info("stopping")
+        _log.info("stopping node %s", self.config.node_id)
+        self.phase = "stopping"
+        if self._cluster_log is not None:
+            self._cluster_log.flush()
+            self._cluster_log.is_stopping = True
         self._server.stop_listening()
         if self._broker_server is not None:
             if not self._broker_server.is_alone:
@@ -343,6 +422,8 @@ class Node:
         await self._drain()
         if self._broker_server is not None:
             await self._broker_server.leave()
+        if self._cluster_log is not None:
+            self._cluster_log.flush()
         self._metadata.resign()
         self._server.close()
         self._close_others()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ottla.config.parse import ConfigError, Values
 from ottla.machines.metadata.image.metadata_image import MetadataImage
-from ottla.machines.metadata.image.scram_credentials import SALT_SECRET
+from ottla.machines.metadata.image.security_image import SALT_SECRET
 from ottla.node.config import NodeConfig
 from ottla.node.listeners import protocol_of
 from ottla.runtime.peers.node_connections import NodeConnections
@@ -18,7 +18,7 @@ from ottla.runtime.world import World
 if TYPE_CHECKING:
     from ottla.node.security.authenticators import Authenticators
     from ottla.node.security.credentials import Credentials
-    from ottla.runtime.peers.node_login import NewLogin
+    from ottla.wire.exchange.client_connection import NewLogin
 
 _SECRET_BYTES: Final = 32
 
@@ -83,7 +83,7 @@ class NodeSasl:
             self.guard(server, values)
             connections.logins = self.logins(values)
         except ConfigError as problem:
-            _log.error("listeners go on with the logins that they had: %s", problem)
+            _log.error("the new SASL settings were not applied, and listeners keep the previous ones: %s", problem)
 
     def _take_salt_secret(self, values: Values) -> None:
         """The cluster's, from the metadata or the node's file. Without one, that which this node has stays."""

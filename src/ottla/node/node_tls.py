@@ -15,8 +15,8 @@ from ottla.config.listener_values import listener_key, listener_values
 from ottla.config.parse import ConfigError, Values
 from ottla.config.values import Value
 from ottla.node.config import NodeConfig
-from ottla.node.listeners import TLS_PROTOCOLS, protocol_of
-from ottla.runtime.sparing_log import SparingLog
+from ottla.node.listeners import METRICS, TLS_PROTOCOLS, protocol_of
+from ottla.runtime.rate_limited_log import RateLimitedLog
 from ottla.runtime.world import World
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class NodeTls:
     def __init__(self, world: World, config: NodeConfig) -> None:
         values, inter_broker_listener = config.values, config.inter_broker_listener
         served = {listener.name: listener.protocol for listener in config.listeners}
+        if config.metrics is not None and config.metrics.has_tls:
+            served[METRICS] = "SSL"
         self._world = world
         self._protocols = dict(served)
         self._dialled: dict[str, str] = {}
@@ -102,11 +104,18 @@ class NodeTls:
     def dialers(self) -> dict[str, Dialer]:
         """For listeners of other nodes that speak TLS, by the name that `NodeAddress` has for them."""
         found: dict[str, Dialer] = {}
-        log = SparingLog(_log, self._world.timers.now_s)
+        log = RateLimitedLog(_log, self._world.timers.now_s)
         for known_as, name in self._dialled.items():
             if trust := self._trust.get(name):
                 found[known_as] = _dialer(self._world.network, trust, log)
         return found
+
+    def expiries(self) -> list[tuple[str, float]]:
+        """Listeners of this node and when the certificate that they show expires, in seconds since 1970."""
+        from ottla.runtime.tls.trust import expiry_of
+
+        found = [(name, expiry_of(trust.material)) for name, trust in self._trust.items() if trust.is_served]
+        return [(name, at_s) for name, at_s in found if at_s is not None]
 
     # Changes
 
@@ -148,13 +157,13 @@ class NodeTls:
             self._on_problem(name, problem)
             return
         self._told.pop(name, None)
-        _log.info("%s has new certificates or TLS settings, for connections from now on", name)
+        _log.info("%s loaded new certificates or TLS settings; they apply to new connections", name)
 
     def _on_problem(self, name: str, problem: Exception) -> None:
         """Told once, until it is another or over."""
         if self._told.get(name) != str(problem):
             self._told[name] = str(problem)
-            _log.warning("%s goes on with the certificates that it has: %s", name, problem)
+            _log.warning("%s keeps its previous certificates: %s", name, problem)
 
 
 def _of_listener(name: str, error: ConfigError) -> ConfigError:
@@ -169,7 +178,7 @@ def _trust(values: Mapping[str, Value], is_served: bool, is_dialled: bool) -> "L
     return ListenerTrust(values, is_served=is_served, is_dialled=is_dialled)
 
 
-def _dialer(network: Network, trust: "ListenerTrust", log: SparingLog) -> Dialer:
+def _dialer(network: Network, trust: "ListenerTrust", log: RateLimitedLog) -> Dialer:
     from ottla.security.tls.dialling import TlsDialer
 
     def told(address: str, problem: OSError) -> None:

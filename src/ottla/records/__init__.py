@@ -7,7 +7,7 @@
     compression           the codecs' table; gzip_member, xerial, lz4_frame and zstd_frame are its rows; large_buffers
                           is where they put what is large
     validate              what a leader checks in a produced batch, and what it changes in it
-    control               transaction markers; kraft_control has the quorum's records
+    control               transaction markers, and the quorum's records
     fetched               fetched bytes to a consumer's records
     visibility            what a consumer is shown: no control batches, no aborted transactions
     legacy                magic 0 and 1, read only

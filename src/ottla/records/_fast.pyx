@@ -465,65 +465,75 @@ cdef inline void write_big_endian(uint8_t *data, uint64_t value, int size) noexc
         data[size - 1 - at] = <uint8_t>(value >> 8 * at)
 
 
-def ordinary_header(
-    data, int64_t max_size, int64_t earliest_timestamp, int64_t latest_timestamp, bint needs_keys
-):
-    """The header of a produced batch that a leader takes as it is, found in one pass; None if it needs a closer look.
+@cython.final
+cdef class PlainBatches:
+    """Knows a batch at a glance that a leader takes as it is: the rules of a topic for such batches. See `_slow`."""
 
-    It is ordinary if it is whole and alone, sound, not compressed, of a client, and nothing in it has to be changed.
-    """
-    cdef Py_buffer view
-    cdef const uint8_t *batch
-    cdef Cursor cursor
-    cdef Parsed parsed
-    cdef int64_t index, timestamp, latest = -1
-    cdef int64_t base_timestamp, max_timestamp, producer_id
-    cdef int32_t count, base_sequence
-    cdef int attributes
-    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    try:
-        batch = <const uint8_t *>view.buf
-        if view.len < RECORDS_AT or view.len > max_size or view.readonly or batch[MAGIC_AT] != 2:
+    cdef readonly int64_t max_size, before_ms, after_ms
+    cdef readonly bint needs_keys
+
+    def __init__(self, int64_t max_size, int64_t before_ms, int64_t after_ms, bint needs_keys):
+        self.max_size = max_size
+        self.before_ms = before_ms
+        self.after_ms = after_ms
+        self.needs_keys = needs_keys
+
+    def header_of(self, data, int64_t now_ms):
+        cdef Py_buffer view
+        cdef const uint8_t *batch
+        cdef Cursor cursor
+        cdef Parsed parsed
+        cdef int64_t index, timestamp, latest = -1
+        cdef int64_t base_timestamp, max_timestamp, producer_id
+        cdef int64_t earliest_allowed = INT64_MIN, latest_allowed = INT64_MAX
+        cdef int32_t count, base_sequence
+        cdef int attributes
+        if data is None:
             return None
-        attributes = <int>big_endian(batch + ATTRIBUTES_AT, 2)
-        count = <int32_t>big_endian(batch + RECORD_COUNT_AT, 4)
-        producer_id = <int64_t>big_endian(batch + PRODUCER_ID_AT, 8)
-        base_sequence = <int32_t>big_endian(batch + BASE_SEQUENCE_AT, 4)
-        if (
-            <int64_t>big_endian(batch + LENGTH_AT, 4) != view.len - LENGTH_AT - 4
-            or big_endian(batch, 8) != 0
-            or attributes & ~TRANSACTIONAL
-            or count <= 0
-            or <int32_t>big_endian(batch + LAST_OFFSET_DELTA_AT, 4) != count - 1
-            or (producer_id != -1 and base_sequence < 0)
-        ):
-            return None
-        base_timestamp = <int64_t>big_endian(batch + BASE_TIMESTAMP_AT, 8)
-        max_timestamp = <int64_t>big_endian(batch + MAX_TIMESTAMP_AT, 8)
-        start(&cursor, &view)
-        cursor.position = RECORDS_AT
-        # The interpreter's lock is kept: this takes a microsecond, and getting the lock back may take milliseconds.
-        for index in range(count):
-            if parse(&cursor, &parsed) or (needs_keys and parsed.key_size < 0):
+        if now_ms >= 0 or self.before_ms <= now_ms - INT64_MIN:
+            earliest_allowed = now_ms - self.before_ms
+        if now_ms <= 0 or self.after_ms <= INT64_MAX - now_ms:
+            latest_allowed = now_ms + self.after_ms
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            batch = <const uint8_t *>view.buf
+            if view.len < RECORDS_AT or view.len > self.max_size or view.readonly or batch[MAGIC_AT] != 2:
                 return None
-            timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>parsed.timestamp_delta)
-            if timestamp != -1 and (timestamp < earliest_timestamp or timestamp > latest_timestamp):
+            attributes = <int>big_endian(batch + ATTRIBUTES_AT, 2)
+            count = <int32_t>big_endian(batch + RECORD_COUNT_AT, 4)
+            producer_id = <int64_t>big_endian(batch + PRODUCER_ID_AT, 8)
+            base_sequence = <int32_t>big_endian(batch + BASE_SEQUENCE_AT, 4)
+            if (
+                <int64_t>big_endian(batch + LENGTH_AT, 4) != view.len - LENGTH_AT - 4
+                or big_endian(batch, 8) != 0
+                or attributes & ~TRANSACTIONAL
+                or count <= 0
+                or <int32_t>big_endian(batch + LAST_OFFSET_DELTA_AT, 4) != count - 1
+                or (producer_id != -1 and base_sequence < 0)
+            ):
                 return None
-            if timestamp > latest:
-                latest = timestamp
-        if cursor.position != cursor.size or latest != max_timestamp:
-            return None
-        checked = PyMemoryView_FromMemory(<char *>batch + ATTRIBUTES_AT, view.len - ATTRIBUTES_AT, PyBUF_READ)
-        crc = _crc32c(checked)
-        if crc != big_endian(batch + CRC_AT, 4):
-            return None
-        return _as_header((
-            0, view.len - LENGTH_AT - 4, <int32_t>big_endian(batch + LEADER_EPOCH_AT, 4), 2, crc, attributes, count - 1,
-            base_timestamp, max_timestamp, producer_id, <int16_t>big_endian(batch + PRODUCER_EPOCH_AT, 2), base_sequence,
-            count,
-        ))
-    finally:
-        PyBuffer_Release(&view)
+            base_timestamp = <int64_t>big_endian(batch + BASE_TIMESTAMP_AT, 8)
+            max_timestamp = <int64_t>big_endian(batch + MAX_TIMESTAMP_AT, 8)
+            start(&cursor, &view)
+            cursor.position = RECORDS_AT
+            # The interpreter's lock is kept: this takes a microsecond, and getting the lock back may take milliseconds.
+            for index in range(count):
+                if parse(&cursor, &parsed) or (self.needs_keys and parsed.key_size < 0):
+                    return None
+                timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>parsed.timestamp_delta)
+                if timestamp != -1 and (timestamp < earliest_allowed or timestamp > latest_allowed):
+                    return None
+                if timestamp > latest:
+                    latest = timestamp
+            if cursor.position != cursor.size or latest != max_timestamp:
+                return None
+            return _as_header((
+                0, view.len - LENGTH_AT - 4, <int32_t>big_endian(batch + LEADER_EPOCH_AT, 4), 2,
+                <int64_t>big_endian(batch + CRC_AT, 4), attributes, count - 1, base_timestamp, max_timestamp,
+                producer_id, <int16_t>big_endian(batch + PRODUCER_EPOCH_AT, 2), base_sequence, count,
+            ))
+        finally:
+            PyBuffer_Release(&view)
 
 
 def is_sound(data, int64_t crc=-1):

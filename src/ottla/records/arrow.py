@@ -126,9 +126,9 @@ def row_columns(
     """The columns of each chunk of rows, with the chunk. `timestamp_ms` is for rows without a timestamp."""
     for chunk in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
         timestamps = _timestamps(chunk, timestamp_ms)
-        key = _binary_column(chunk.column("key")) if "key" in chunk.schema.names else None
-        value = _binary_column(chunk.column("value"))
-        headers = _header_column(chunk.column("headers")) if "headers" in chunk.schema.names else None
+        key = binary_column(chunk.column("key")) if "key" in chunk.schema.names else None
+        value = binary_column(chunk.column("value"))
+        headers = header_column(chunk.column("headers")) if "headers" in chunk.schema.names else None
         yield RowColumns(chunk.num_rows, timestamps, key, value, headers), chunk
 
 
@@ -200,7 +200,8 @@ def _timestamps(rows: pa.RecordBatch, timestamp_ms: int | None) -> Buffer:
     return memoryview(numbers or b"")[column.offset * 8 :]
 
 
-def _binary_column(column: pa.Array) -> BinaryColumn:
+def binary_column(column: pa.Array) -> BinaryColumn:
+    """A column of bytes or text as the kernel takes it."""
     if not (pa.types.is_binary(column.type) or pa.types.is_string(column.type)):
         column = column.cast(pa.binary())
     validity, offsets, data = column.buffers()
@@ -213,7 +214,7 @@ def _binary_column(column: pa.Array) -> BinaryColumn:
     )
 
 
-def _header_column(column: pa.Array) -> HeaderColumn | None:
+def header_column(column: pa.Array) -> HeaderColumn | None:
     """A null list is no headers, as is an empty one. The child arrays are taken whole: list offsets point into them."""
     if column.null_count == len(column):
         return None
@@ -221,4 +222,4 @@ def _header_column(column: pa.Array) -> HeaderColumn | None:
         column = pa.array([row or [] for row in column.to_pylist()], HEADERS_TYPE)
     _, offsets = column.buffers()[:2]
     keys, values = column.values.field("key"), column.values.field("value")
-    return HeaderColumn(memoryview(offsets), _binary_column(keys), _binary_column(values), column.offset)
+    return HeaderColumn(memoryview(offsets), binary_column(keys), binary_column(values), column.offset)

@@ -9,11 +9,11 @@ The same records give Java's bytes in every golden batch of gzip (where both sit
 has an encoder of its own in each library, and only promises that everyone can read it.
 """
 
-from collections.abc import Callable
-from typing import Final
+from functools import cache
+from importlib import import_module
+from typing import Final, Protocol, cast
 
 from ottla.base.ports import Buffer
-from ottla.records import gzip_member, lz4_frame, xerial, zstd_frame
 from ottla.records.faults import DecompressionBomb
 from ottla.records.header import Compression, CorruptBatch
 
@@ -28,20 +28,25 @@ NAMES: Final = {codec.name.lower(): codec for codec in Compression}
 LEVELS: Final = {Compression.GZIP: range(1, 10), Compression.LZ4: range(1, 18), Compression.ZSTD: range(-131072, 23)}
 """The bounds of `compression.{gzip,lz4,zstd}.level` (KIP-390)."""
 
-DEFAULT_LEVELS: Final = {Compression.GZIP: -1, Compression.LZ4: lz4_frame.FAST_LEVEL, Compression.ZSTD: 3}
+DEFAULT_LEVELS: Final = {Compression.GZIP: -1, Compression.LZ4: 9, Compression.ZSTD: 3}
 
-_COMPRESS: Final[dict[int, Callable[[Buffer, int], Buffer]]] = {
-    Compression.GZIP: gzip_member.compress,
-    Compression.SNAPPY: xerial.compress,
-    Compression.LZ4: lz4_frame.compress,
-    Compression.ZSTD: zstd_frame.compress,
+_MODULES: Final = {
+    Compression.GZIP: "gzip_member",
+    Compression.SNAPPY: "xerial",
+    Compression.LZ4: "lz4_frame",
+    Compression.ZSTD: "zstd_frame",
 }
-_DECOMPRESS: Final[dict[int, Callable[[memoryview, int], Buffer]]] = {
-    Compression.GZIP: gzip_member.decompress,
-    Compression.SNAPPY: xerial.decompress,
-    Compression.LZ4: lz4_frame.decompress,
-    Compression.ZSTD: zstd_frame.decompress,
-}
+
+
+class _Codec(Protocol):
+    def compress(self, data: Buffer, level: int) -> Buffer: ...
+    def decompress(self, data: memoryview, limit: int) -> Buffer: ...
+
+
+@cache
+def _codec(codec: int) -> _Codec:
+    """Imported with the first batch that needs it: their libraries are larger than all else that a node loads."""
+    return cast("_Codec", import_module(f"ottla.records.{_MODULES[Compression(codec)]}"))
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
@@ -51,16 +56,16 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
     codec = Compression(codec)
     default = DEFAULT_LEVELS.get(codec, 0)
     if level is None or level == default:
-        return _COMPRESS[codec](data, default)
+        return _codec(codec).compress(data, default)
     if codec not in LEVELS or level not in LEVELS[codec]:
         raise ValueError(f"{codec.name.lower()} has no compression level {level}")
-    return _COMPRESS[codec](data, level)
+    return _codec(codec).compress(data, level)
 
 
 def decompress(codec: int, data: Buffer, limit: int = DEFAULT_LIMIT) -> Buffer:
     """What was compressed. Raises `CorruptBatch` for what is not this codec's, `DecompressionBomb` beyond `limit`."""
     if codec == Compression.NONE:
         return data
-    if codec not in _DECOMPRESS:
+    if codec not in _MODULES:
         raise CorruptBatch(f"no compression codec has the number {codec}")
-    return _DECOMPRESS[codec](memoryview(data), limit)
+    return _codec(codec).decompress(memoryview(data), limit)

@@ -2,12 +2,12 @@
 
 A control batch has the control flag and, as far as Kafka writes them, one record. Its key is a version (0) and
 the type, both int16. Its value depends on the type: the end of a transaction (KIP-98) is here; the records of
-the KRaft quorum are messages of the protocol, in `ottla.records.kraft_control`.
+the KRaft quorum are messages of the protocol, in `ottla.records.control`.
 """
 
 from enum import IntEnum
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ottla.base.lent import Seen
 from ottla.records.batch import read_header
@@ -15,6 +15,14 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.header import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, BatchHeader, CorruptBatch
 from ottla.records.kernel import Record
 from ottla.records.reader import read_records
+from ottla.wire.codec import decode, encode
+from ottla.wire.messages import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    VotersRecord,
+)
 
 _KEY = Struct(">hh")
 _END_TRANSACTION = Struct(">hi")
@@ -109,3 +117,35 @@ def parse_end_transaction_marker(
     if version < 0:
         raise CorruptBatch(f"the transaction marker at offset {record.offset} has version {version}")
     return EndTransactionMarker(type_ is ControlType.COMMIT, coordinator_epoch)
+
+
+# The control records of the KRaft quorum: messages of the protocol, in control batches (KIP-595, KIP-630, KIP-853).
+#
+# All are written at version 0 but the leader change, which names directories once there are any (version 1).
+
+KraftMessage = LeaderChangeMessage | SnapshotHeaderRecord | SnapshotFooterRecord | KRaftVersionRecord | VotersRecord
+
+_MESSAGES: Final[dict[ControlType, type[KraftMessage]]] = {
+    ControlType.LEADER_CHANGE: LeaderChangeMessage,
+    ControlType.SNAPSHOT_HEADER: SnapshotHeaderRecord,
+    ControlType.SNAPSHOT_FOOTER: SnapshotFooterRecord,
+    ControlType.KRAFT_VERSION: KRaftVersionRecord,
+    ControlType.KRAFT_VOTERS: VotersRecord,
+}
+_TYPES: Final = {message: type_ for type_, message in _MESSAGES.items()}
+
+
+def encode_control(message: KraftMessage) -> tuple[ControlType, bytes]:
+    """Type and value of the control record that carries `message`, in the version that the message says it has."""
+    return _TYPES[type(message)], encode(message, message.version)
+
+
+def decode_control(record: Record) -> KraftMessage | None:
+    """The message in a control record; None if it is a transaction's marker or of a type we do not know."""
+    type_ = control_type(record)
+    if type_ is None or type_ not in _MESSAGES:
+        return None
+    if record.value is None or len(record.value) < 2:
+        raise CorruptBatch(f"the control record at offset {record.offset} has no message")
+    version = int.from_bytes(record.value[:2], "big", signed=True)
+    return decode(_MESSAGES[type_], record.value, version)

@@ -1,8 +1,8 @@
 """The work that is done once per record, by the compiled kernel if this installation has it.
 
 `_fast` is made from Cython where there was a compiler; `_slow` is the same in Python. Both give identical
-results, down to the words of their errors, and share every test; only one of them is quick. (`ordinary_header` is a
-short cut and may always say that there is none.)
+results, down to the words of their errors, and share every test; only one of them is quick. (`PlainBatches` is a
+short cut and may always say that it takes a closer look.)
 """
 
 from typing import TYPE_CHECKING
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
         ConsumerRecord,
         FetchedRecords,
         OffsetMap,
+        PlainBatches,
         Record,
         RecordReader,
         RecordWriter,
         is_sound,
-        ordinary_header,
         scan,
     )
 else:
@@ -27,11 +27,11 @@ else:
             ConsumerRecord,
             FetchedRecords,
             OffsetMap,
+            PlainBatches,
             Record,
             RecordReader,
             RecordWriter,
             is_sound,
-            ordinary_header,
             scan,
         )
     except ImportError:
@@ -40,11 +40,11 @@ else:
             ConsumerRecord,
             FetchedRecords,
             OffsetMap,
+            PlainBatches,
             Record,
             RecordReader,
             RecordWriter,
             is_sound,
-            ordinary_header,
             scan,
         )
 
@@ -54,11 +54,11 @@ __all__ = [
     "ConsumerRecord",
     "FetchedRecords",
     "OffsetMap",
+    "PlainBatches",
     "Record",
     "RecordReader",
     "RecordWriter",
     "is_sound",
-    "ordinary_header",
     "scan",
 ]
 

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from ottla.base.lent import Seen
 from ottla.base.ports import Buffer
-from ottla.records import lz4_frame
 from ottla.records.compression import DEFAULT_LIMIT, decompress
 from ottla.records.header import (
     COMPRESSION_MASK,
@@ -161,5 +160,7 @@ def _inner_entries(wrapper: _Entry, position: int, limit: int) -> list[_Entry]:
 
 def _decompress(wrapper: _Entry, value: memoryview, limit: int) -> Buffer:
     if wrapper.magic == 0 and wrapper.compression == Compression.LZ4:
+        from ottla.records import lz4_frame
+
         return lz4_frame.decompress(value, limit, check_header=False)
     return decompress(wrapper.compression, value, limit)

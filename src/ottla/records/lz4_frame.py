@@ -10,10 +10,12 @@ from struct import Struct
 import cramjam
 
 from ottla.base.ports import Buffer
+from ottla.records.compression import DEFAULT_LEVELS
 from ottla.records.faults import LEAST_PIECE_BYTES, BrokenCompression, DecompressionBomb
+from ottla.records.header import Compression
 from ottla.records.large_buffers import room_for
 
-FAST_LEVEL = 9
+FAST_LEVEL = DEFAULT_LEVELS[Compression.LZ4]
 """Kafka's default. It stands for lz4's fast compressor; every other level is a level of lz4 HC (KIP-390)."""
 
 BLOCK_SIZE = 64 * 1024

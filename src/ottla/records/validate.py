@@ -10,7 +10,6 @@ nanoseconds a record. Only when it finds something to refuse are records looked 
 The records themselves are copied only when the topic's `compression.type` asks for another codec.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.base.errors import RemoteProtocolError
@@ -39,34 +38,61 @@ from ottla.records.header import (
     CorruptBatch,
     TimestampType,
 )
-from ottla.records.kernel import RecordReader, RecordWriter, ordinary_header, scan
+from ottla.records.kernel import PlainBatches, RecordReader, RecordWriter, is_sound, scan
 from ottla.records.reader import record_bytes
 
 _FOREVER = (1 << 63) - 1
+MAX_PLAIN_BYTES = 4 << 20
+"""A larger batch takes milliseconds to look at, plain or not."""
 
 
-@dataclass(frozen=True, slots=True)
 class ProduceRules:
     """The topic settings that decide what may be produced to it; the defaults are Kafka's."""
 
-    compression: Compression | None = None
-    """`compression.type`; None is `producer`: whatever the batch came with."""
-    compression_level: int | None = None
-    max_message_bytes: int = 1_048_588
-    timestamp_type: TimestampType = TimestampType.CREATE_TIME
-    timestamp_before_max_ms: int = _FOREVER
-    timestamp_after_max_ms: int = 3_600_000
-    compacted: bool = False
+    __slots__ = (
+        "compacted",
+        "compression",
+        "compression_level",
+        "max_message_bytes",
+        "plain",
+        "timestamp_after_max_ms",
+        "timestamp_before_max_ms",
+        "timestamp_type",
+    )
 
-    @property
-    def take_batches_as_they_are(self) -> bool:
-        """Whether there are batches in which nothing has to be changed, if they are not compressed."""
-        return self.timestamp_type is TimestampType.CREATE_TIME and not self.compression
+    def __init__(
+        self,
+        compression: Compression | None = None,
+        compression_level: int | None = None,
+        max_message_bytes: int = 1_048_588,
+        timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+        timestamp_before_max_ms: int = _FOREVER,
+        timestamp_after_max_ms: int = 3_600_000,
+        compacted: bool = False,
+    ) -> None:
+        self.compression = compression
+        """`compression.type`; None is `producer`: whatever the batch came with."""
+        self.compression_level = compression_level
+        self.max_message_bytes = max_message_bytes
+        self.timestamp_type = timestamp_type
+        self.timestamp_before_max_ms = timestamp_before_max_ms
+        self.timestamp_after_max_ms = timestamp_after_max_ms
+        self.compacted = compacted
+        changes_all = timestamp_type is not TimestampType.CREATE_TIME or compression
+        max_size = 0 if changes_all else min(max_message_bytes, MAX_PLAIN_BYTES)
+        self.plain = PlainBatches(max_size, timestamp_before_max_ms, timestamp_after_max_ms, compacted)
+        """Of which none is where a batch has to be compressed, or stamped with the broker's time."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ProduceRules) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__ if name != "plain"
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     def timestamps_around(self, now_ms: int) -> tuple[int, int]:
         """The earliest and the latest time that a record may have."""
-        latest = now_ms + self.timestamp_after_max_ms
-        return now_ms - self.timestamp_before_max_ms, latest if latest < _FOREVER else _FOREVER  # `min` takes longer.
+        return now_ms - self.timestamp_before_max_ms, min(now_ms + self.timestamp_after_max_ms, _FOREVER)
 
 
 class RecordError(NamedTuple):
@@ -118,11 +144,9 @@ def validate_produced(
     Bytes that can be written to are changed in place; a read-only buffer is copied first. A batch whose bytes were
     changed in place is not to be checked again: it has the broker's marks by then.
     """
-    if rules.take_batches_as_they_are:
-        earliest, latest = rules.timestamps_around(now_ms)
-        ordinary = ordinary_header(data, rules.max_message_bytes, earliest, latest, rules.compacted)
-        if ordinary is not None:
-            return Validated(ordinary)
+    plain = rules.plain.header_of(data, now_ms)
+    if plain is not None and is_sound(data):
+        return Validated(plain)
     header = check_headers(data, rules.max_message_bytes)
     batch, replacement = memoryview(data)[: header.size], None
     if batch.readonly:

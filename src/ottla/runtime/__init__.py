@@ -3,30 +3,28 @@
 Connections
 
     server             listeners and the connections they accept
-    admission          how many connections there may be; connection_rates how often they may come
+    admission          how many connections there may be, and how often they may come
     connection         one client's: joins exchange (`ottla.wire.exchange`), transport and session
-    session            how much a client may have under way
-    metering           how clients that take too much are told to wait
+    session            how much a client may have under way, and how it is made to wait
     request            what handlers are given
     pending_request    a request until its one reply
     outbox             bytes and files on their way out
-    network, tcp       turns over sockets; plain TCP; tcp_dialling connecting to others
+    network, tcp       turns over sockets; plain TCP, and connecting to others
     tls                TLS at the listeners: a room of its own; authentication the gate of those with SASL
     large_requests     requests of very many entries: a room of its own
+    loop               what is ready, what is due, what other threads bring: the rounds of a node
     selector           waiting without going to sleep at every short pause
-    api_access         what a request of each API needs, and counts against
-    request_metrics    counts and times; sparing_log lines that anybody can cause, a few at a time
+    request_metrics    counts and times; rate_limited_log lines that anybody can cause, a few at a time
     channels           asking the controller and other brokers; peers their connections: a room of its own
 
 The world
 
     world              everything that a node is given, as one
     attribution        which request the loop works for
-    apart              what goes on whatever its callbacks raise; fault_log what they have raised, told now and then
+    apart              what goes on whatever its callbacks raise; what they have raised is in rate_limited_log
     timers, workers    time on the loop; threads that wait for the disk
     procedure          a start or a stop that waits, on any world
-    host_names         the system's resolver
     cleaner_process    cleaning in another process; cleaner_worker what runs there
-    exposition         the metrics page over HTTP
+    http               HTTP servers on the network: a room of its own; exposition the metrics page
     metadata           the metadata log: a room of its own
 """

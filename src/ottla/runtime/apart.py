@@ -11,6 +11,7 @@ A loop that asks another node, a controller or a machine asks `surely`: it hears
 it can ask the next, whatever taking a reply does.
 """
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -20,6 +21,8 @@ from ottla.runtime.attribution import WORK, work_for
 from ottla.runtime.channels import THIS_NODE, ControllerChannel, Failed, Then, newest_version
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
+
+_log = logging.getLogger(__name__)
 
 Ask = Callable[[Then, Failed], object]
 """Asks, and calls one of the two with the outcome, now or later."""
@@ -33,7 +36,10 @@ def apart(timers: Timers | None, callback: Callable[..., object], *arguments: An
         if timers is None:
             raise
         say_what_about(problem)
-        later(timers, 0, partial(_raise, problem))
+        if timers.is_closed:
+            _log.error("a fault while the node stops", exc_info=problem)  # No turn of its own will come.
+        else:
+            later(timers, 0, partial(_raise, problem))
         return False
     return True
 

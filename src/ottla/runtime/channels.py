@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from ottla.runtime.request import ClientConnection
+from ottla.security.api_access import ANONYMOUS
 from ottla.wire.apis import api
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -50,7 +51,7 @@ class Caller(NamedTuple):
         return cls(client.principal, client.client_host, client_id or "", client.is_token_authenticated)
 
 
-THIS_NODE: Final = Caller("User:ANONYMOUS", "")
+THIS_NODE: Final = Caller(ANONYMOUS, "")
 """A node on its own behalf. Over a connection the principal is the one that the connection was authenticated for."""
 
 

@@ -5,14 +5,17 @@ when they are ready, never waited for. A process that ends in the middle of a jo
 """
 
 import os
-import subprocess
 import sys
-from asyncio import AbstractEventLoop
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import ottla
 from ottla.log.cleaning.job import CleanedSegment, CleaningFailed, CleaningJob, CleaningStep, step_of_json
 from ottla.log.cleaning.runner import OnStep
+from ottla.runtime.loop import Loop
+
+if TYPE_CHECKING:
+    import subprocess
 
 _READ_BYTES = 65536
 
@@ -20,7 +23,7 @@ _READ_BYTES = 65536
 class CleanerProcess:
     """A `Runner` that is a process."""
 
-    def __init__(self, loop: AbstractEventLoop) -> None:
+    def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._process: subprocess.Popen[bytes] | None = None
         self._stdin = self._stdout = -1
@@ -61,6 +64,8 @@ class CleanerProcess:
             self._to_write = self._read = b""
 
     def _start(self) -> None:
+        import subprocess
+
         self._process = subprocess.Popen(
             [sys.executable, "-m", "ottla.runtime.cleaner_worker"],
             stdin=subprocess.PIPE,

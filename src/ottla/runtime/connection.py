@@ -27,14 +27,13 @@ from ottla.runtime.attribution import WORK
 from ottla.runtime.large_requests.large_frames import decode_large
 from ottla.runtime.large_requests.slow_lane import Steps, and_then
 from ottla.runtime.outbox import OnDiskThread, Outbox, Region
-from ottla.runtime.pending_request import GivenReply, LateReply, PendingRequest, raising
-from ottla.runtime.request import ClientConnection, Handler, Repeated
+from ottla.runtime.pending_request import MOST_BYTES_TO_REPEAT, GivenReply, PendingRequest
+from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
 from ottla.runtime.session import MAX_UNANSWERED, MAX_UNSENT_BYTES, Session
 from ottla.wire.exchange.frames import Frames
 from ottla.wire.exchange.replies import ReplyRow
-from ottla.wire.frame import UnsupportedRequestError, decode_request
+from ottla.wire.frame import UnsupportedRequestError, request_reader
 from ottla.wire.message import Message
-from ottla.wire.messages import RequestHeader
 
 if TYPE_CHECKING:
     from ottla.runtime.server import Server
@@ -47,8 +46,9 @@ _STEP_S = 0.005
 _LITTLE_BYTES = 64 << 10
 # A smaller frame is decoded in a few milliseconds, whatever is in it.
 _LARGE_FRAME_BYTES = 256 << 10
-# A frame begins with the key of its API, in two bytes, of which the first is 0 in all that there are.
-_API_KEY_END = 2
+_OLDEST = 0
+
+_read_request = request_reader(PendingRequest)
 
 
 class Connection:
@@ -56,6 +56,7 @@ class Connection:
 
     __slots__ = (
         "_awaits_writable",
+        "_blank",
         "_frames",
         "_is_corked",
         "_is_reading",
@@ -73,13 +74,14 @@ class Connection:
         self.session = Session(client, server.now_s())
         self._transport = transport
         self._frames = Frames(server.limits.max_request_bytes, "socket.request.max.bytes")
-        self._replies: ReplyRow[PendingRequest | GivenReply | LateReply] = ReplyRow()
+        self._replies: ReplyRow[PendingRequest | GivenReply] = ReplyRow()
         self._outbox = Outbox()
         self._is_corked = False
         self._is_reading = False
         self._is_to_send = False
         self._is_sending = False
         self._awaits_writable = False
+        self._blank = PendingRequest.blank(self)
         client.line = self
         self.resume_reading()
 
@@ -150,85 +152,59 @@ class Connection:
                 self.send_ready()
             except Exception as problem:
                 self.break_off(problem)
+            self.server.count_answered()
 
     def _handle(self, frame: Lent | memoryview) -> bool:
         """One request. Returns whether the next may be handled, too."""
         size = len(frame)
-        all_repeated = self.session.client.repeated
-        if all_repeated and _API_KEY_END < size <= _LARGE_FRAME_BYTES:
-            repeated = all_repeated.get(frame[_API_KEY_END - 1])
-            if repeated is not None and self._take_repeated(repeated, frame, size):
-                return self._is_reading
         try:
-            decoded = decode_request(frame) if size <= _LARGE_FRAME_BYTES else decode_large(self, frame)
-        except UnsupportedRequestError as problem:
-            self.take(problem.header, None, size)
-        else:
-            if decoded is None:
+            if size <= _LARGE_FRAME_BYTES:
+                self.take(_read_request(self._blank, frame))
+            elif (decoded := decode_large(self, frame)) is None:
                 self._pause_reading()
             else:
-                self.take(*decoded, size)
+                self.take(PendingRequest(self, *decoded, size))
+        except UnsupportedRequestError as problem:
+            self.take(PendingRequest(self, problem.header, None, size), self._answer_unsupported)
         return self._is_reading
 
-    def _take_repeated(self, repeated: Repeated, frame: Lent | memoryview, size: int) -> bool:
-        """Whether the request was one that is answered without being decoded."""
-        if not self.server.answers_undecoded:
-            return False
-        try:
-            outcome = repeated(frame)
-        except Exception as problem:
-            outcome = raising(problem)
-        if outcome is None:
-            return False
-        session = self.session
-        if outcome.__class__ is bytes:
-            self._replies.append(GivenReply(outcome))
-            session.unsent_bytes += len(outcome)
-            self.server.answered_at_once(repeated.api_key, repeated.api_version, size, session.active_s)
-        elif isinstance(outcome, LateReply):
-            self._replies.append(outcome)
-            outcome.size, outcome.received_s, outcome.connection = size, session.active_s, self
-            if outcome.parts is not None:
-                self.on_late_reply(outcome)
-        else:
-            self.take(*decode_request(frame), size, outcome)  # type: ignore[arg-type]
-            return True
-        self._maybe_pause()
-        return True
-
-    def take(self, header: RequestHeader, message: Message | None, size: int, handle: Handler | None = None) -> None:
-        """Hands a request on; without a message if its version is not known. `handle` answers it if it is given."""
-        server, session = self.server, self.session
-        request = PendingRequest(self, header, session.active_s, message, size)
+    def take(self, request: PendingRequest, handle: Handler | None = None) -> None:
+        """Hands a request on. `handle` answers it if it is given."""
+        server, session, message = self.server, self.session, request.message
+        request.received_s = session.active_s
         self._replies.append(request)
-        server.received(size)
+        if server.counts_queued:
+            server.received(request.size)
+        if request.size > MOST_BYTES_TO_REPEAT:
+            request.message = None
         WORK.request = request
         try:
-            if message is None:
-                server.handle_unsupported(request, request.respond)
-            else:
-                (handle or server.handle)(request, message, request.respond)
+            (handle or server.handle)(request, message, request.respond)  # type: ignore[arg-type]
         except Exception as problem:
             request.fail(problem)
         WORK.request = None
         if server.metering is not None and request.parts is None:
             request.on_left_waiting()
-        self._maybe_pause()
+        server.handled_s = now_s = server.now_s()
+        if (
+            now_s - session.active_s > _STEP_AMONG_OTHERS_S
+            or len(self._replies) >= MAX_UNANSWERED
+            or session.unsent_bytes > MAX_UNSENT_BYTES
+            or server.is_full
+        ):
+            self._maybe_pause()
+
+    def _answer_unsupported(self, request: RequestContext, _message: Message, respond: Respond) -> None:
+        """There is only one version that the client surely knows: the oldest."""
+        assert isinstance(request, PendingRequest)
+        self.server.handle_unsupported(request, lambda reply: request.respond(reply, _OLDEST))
 
     def _maybe_pause(self) -> None:
         """Stops reading if the client has too much under way (see `session`), or others have to have their turn."""
         server, session = self.server, self.session
-        if (
-            server.is_full
-            or session.client.is_paused
-            or session.unmute is not None
-            or len(self._replies) >= MAX_UNANSWERED
-            or session.unsent_bytes > MAX_UNSENT_BYTES
-        ):
+        if server.is_full or len(self._replies) >= MAX_UNANSWERED or session.unsent_bytes > MAX_UNSENT_BYTES:
             self._pause_reading()
-        elif (elapsed_s := server.answered_s - session.active_s) > _STEP_AMONG_OTHERS_S and (
-            elapsed_s > _STEP_S or server.network.is_crowded
-        ):
+        elif server.handled_s - session.active_s > _STEP_S or server.network.is_crowded:
             self._pause_reading()
             server.network.at_end_of_turn(self.maybe_resume)
 
@@ -244,24 +220,20 @@ class Connection:
 
     # Out
 
-    def on_answered(self, request: PendingRequest) -> None:
+    def on_answered(self, request: PendingRequest, parts: Sequence[Buffer | Region]) -> None:
         """The request has its reply."""
-        self.server.answered(request)
-        self._on_reply(request.parts or ())
-
-    def on_late_reply(self, place: LateReply) -> None:
-        """A request that was not decoded has its reply."""
-        self.server.answered_at_once(place.api_key, place.api_version, place.size, place.received_s)
-        self._on_reply(place.parts or ())
-
-    def _on_reply(self, parts: Sequence[Buffer | Region]) -> None:
+        server = self.server
+        server.answered.append(request)
+        if server.counts_queued:
+            server.no_longer_queued(request.size)
         for part in parts:
             if part.__class__ is not Region:
                 self.session.unsent_bytes += len(part)  # type: ignore[arg-type]
-        replies = self._replies
-        if not self._is_corked and not self._is_to_send and replies and replies[0].parts is not None:
-            self._is_to_send = True
-            self.server.send_later(self)
+        if not self._is_corked and not self._is_to_send:
+            replies = self._replies
+            if replies and replies[0].parts is not None:
+                self._is_to_send = True
+                server.send_later(self)
 
     def _send_later(self) -> None:
         if not self._is_to_send:
@@ -396,6 +368,7 @@ class Connection:
             self.resume_reading()
 
     on_resumed = maybe_resume
+    on_paused = _pause_reading
 
     def mute(self, delay_s: float) -> None:
         """The client is throttled: nothing more of it is looked at for so long (KIP-219). A longer time stands."""

@@ -1,16 +1,23 @@
-"""Prometheus' text format, and just enough HTTP to hand it out."""
+"""Prometheus' text format, and the page that hands it out."""
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.base.ports import Network, Timers
+from ottla.runtime.http.http_server import Caller, HttpLimits, HttpServer, Respond
+from ottla.wire.http import HttpRequest, response_bytes
+
+if TYPE_CHECKING:
+    from ottla.runtime.server import Secure
 
 _MAX_HEAD = 8192
-_TIMEOUT_S = 10.0
+_MOST_CONNECTIONS = 64
 _WAITING = 4
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SAMPLES_A_PIECE = 2000
+_LINES_A_PIECE = 5000
 
 Labels = dict[str, str] | str
 """By name, or as `label_text` has them, for a caller that has many samples with the same labels."""
@@ -20,23 +27,44 @@ Sample = tuple[Labels, float]
 class Exposition:
     """A page of metrics in the making. One of thousands of samples is taken piece by piece, with time in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, helps: Mapping[str, str] | None = None) -> None:
+        """`helps` is what there is to say of metrics, by name."""
+        self._helps = helps or {}
         self._lines: list[str] = []
         self._last_name = ""
+
+    def head(self, name: str, kind: str, help: str | None = None) -> None:
+        """Before the samples of a metric, once."""
+        if name != self._last_name:
+            if (text := help or self._helps.get(name)) is not None:
+                self._lines.append(f"# HELP {name} {text}\n")
+            self._lines.append(f"# TYPE {name} {kind}\n")
+            self._last_name = name
+
+    def add_text(self, samples: str) -> None:
+        """Samples of the metric whose head came last, as they are to stand on the page: for very many."""
+        self._lines.append(samples)
 
     def add(self, name: str, kind: str, samples: Iterable[Sample]) -> None:
         """One metric with its samples; one without samples is left out."""
         for labels, value in samples:
-            if name != self._last_name:
-                self._lines.append(f"# TYPE {name} {kind}")
-                self._last_name = name
-            self._lines.append(f"{name}{label_text(labels)} {_number(value)}")
+            self.head(name, kind)
+            self._lines.append(f"{name}{label_text(labels)} {_number(value)}\n")
 
     def add_in_pieces(self, name: str, kind: str, samples: Iterable[Sample]) -> Iterator[str]:
         """As `add`, for a metric with very many samples: yields the page so far, again and again."""
         remaining = iter(samples)
         while some := list(islice(remaining, _SAMPLES_A_PIECE)):
             self.add(name, kind, some)
+            yield self.take()
+
+    def add_column(self, name: str, kind: str, labels: Sequence[str], values: Sequence[int]) -> Iterator[str]:
+        """As `add_in_pieces`, for whole numbers beside labels as text: the quickest way."""
+        for start in range(0, len(labels), _LINES_A_PIECE):
+            self.head(name, kind)
+            end = start + _LINES_A_PIECE
+            pairs = zip(labels[start:end], values[start:end], strict=True)
+            self._lines.append("".join([f"{name}{label} {value}\n" for label, value in pairs]))
             yield self.take()
 
     def counter(self, name: str, value: float, **labels: str) -> None:
@@ -48,7 +76,7 @@ class Exposition:
     def take(self) -> str:
         """What has been added since the last time."""
         lines, self._lines = self._lines, []
-        return "".join(f"{line}\n" for line in lines)
+        return "".join(lines)
 
 
 def label_text(labels: Labels) -> str:
@@ -65,39 +93,91 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-async def serve_metrics(host: str, port: int, page: Callable[[], Iterable[str]]) -> tuple[asyncio.Server, int]:
-    """Serves `GET /metrics`; returns the server and the port it got.
+class Verdict(NamedTuple):
+    """What a probe is answered: whether all is well, and a line or more of why."""
 
-    Between two pieces of a page the loop does whatever else there is to do.
+    is_well: bool
+    reason: str
+
+
+class PageServer:
+    """Serves `/metrics`, and probes by their paths. `may_read` says which requests may see the metrics; probes ask
+    nobody who they are.
+
+    A page is made once for all who ask while it is made. Between two pieces of it the loop does whatever else there is
+    to do.
     """
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A client that hangs up, dawdles or sends too much gets nothing, and that is all that happens.
-        with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _TIMEOUT_S)
-            writer.write(await _reply(head, page))
-            await asyncio.wait_for(writer.drain(), _TIMEOUT_S)
-        writer.close()
+    def __init__(
+        self,
+        network: Network,
+        timers: Timers,
+        page: Callable[[], Iterable[str]],
+        *,
+        probes: Mapping[str, Callable[[], Verdict]] | None = None,
+        may_read: Callable[[HttpRequest], bool] | None = None,
+        challenges: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        limits = HttpLimits(head_bytes=_MAX_HEAD, body_bytes=0, connections=_MOST_CONNECTIONS, backlog=_WAITING)
+        self.http = HttpServer(network, timers, self._answer, limits)
+        self._timers = timers
+        self._page = page
+        self._probes = dict(probes or {})
+        self._may_read = may_read
+        self._challenges = list(challenges)
+        self._awaiting: list[Callable[[int, bytes], None]] = []
 
-    # asyncio tries to accept `backlog` times in a row, and complains each time, when descriptors have run out.
-    server = await asyncio.start_server(answer, host, port, limit=_MAX_HEAD, backlog=_WAITING)
-    return server, server.sockets[0].getsockname()[1]
+    def listen(self, host: str, port: int, secure: "Secure | None" = None) -> int:
+        """Binds, and serves from now on; returns the port. Raises `OSError` when the address is taken."""
+        _, bound = self.http.listen(host, port, "metrics", secure)
+        self.http.start_accepting()
+        return bound
+
+    def _answer(self, request: HttpRequest, _caller: Caller, respond: Respond) -> None:
+        is_head = request.method == "HEAD"
+
+        def reply(status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
+            respond(response_bytes(status, body, CONTENT_TYPE, headers, is_head=is_head))
+
+        path = request.path
+        if request.method not in ("GET", "HEAD"):
+            reply(405, b"only GET is served here\n")
+        elif (probe := self._probes.get(path)) is not None:
+            verdict = probe()
+            reply(200 if verdict.is_well else 503, f"{verdict.reason}\n".encode())
+        elif path not in ("/metrics", "/"):
+            reply(404, b"the metrics are at /metrics\n")
+        elif self._may_read is not None and not self._may_read(request):
+            self.http.counts["unauthorized"] += 1
+            reply(401, b"a name and password or a token is needed for the metrics\n", self._challenges)
+        else:
+            self._awaiting.append(reply)
+            if len(self._awaiting) == 1:
+                self._take(iter(self._page()), [])
+
+    def _take(self, pieces: Iterator[str], taken: list[bytes]) -> None:
+        """A piece a turn: the loop's other work comes in between."""
+        try:
+            for piece in islice(pieces, 1):
+                taken.append(piece.encode())
+                self._timers.after(0, lambda: self._take(pieces, taken))
+                return
+        except Exception as problem:
+            self.http.on_fault("the metrics page", problem)
+            self._tell(500, b"the metrics page failed; the log says why\n")
+        else:
+            self._tell(200, b"".join(taken))
+
+    def _tell(self, status: int, body: bytes) -> None:
+        awaiting, self._awaiting = self._awaiting, []
+        for reply in awaiting:
+            reply(status, body)
 
 
-async def _reply(head: bytes, page: Callable[[], Iterable[str]]) -> bytes:
-    method, _, rest = head.partition(b" ")
-    path = rest.partition(b" ")[0].partition(b"?")[0]
-    if method not in (b"GET", b"HEAD"):
-        status, body = "405 Method Not Allowed", "only GET is served here\n"
-    elif path in (b"/metrics", b"/"):
-        status, pieces = "200 OK", []
-        for piece in page():
-            pieces.append(piece)
-            await asyncio.sleep(0)
-        body = "".join(pieces)
-    else:
-        status, body = "404 Not Found", "the metrics are at /metrics\n"
-    content = body.encode()
-    lines = (f"HTTP/1.1 {status}", f"Content-Type: {CONTENT_TYPE}", f"Content-Length: {len(content)}")
-    reply = "\r\n".join((*lines, "Connection: close", "", "")).encode()
-    return reply if method == b"HEAD" else reply + content
+def serve_metrics(
+    network: Network, timers: Timers, host: str, port: int, page: Callable[[], Iterable[str]]
+) -> tuple[HttpServer, int]:
+    """Serves `GET /metrics` to everybody; returns the server and the port it got."""
+    server = PageServer(network, timers, page)
+    bound = server.listen(host, port)
+    return server.http, bound

@@ -10,14 +10,18 @@ Where there is no epoll, the loop tells of each socket by itself, and a turn is 
 """
 
 import select
-from asyncio import AbstractEventLoop
+import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.base.ports import Dialling, Transport, Watcher
+from ottla.runtime.loop import Loop
 from ottla.runtime.tcp import TcpListener, TcpTransport, listening_socket
+
+if TYPE_CHECKING:
+    from ottla.base.tcp_connect import AddressInfo
 
 _SOCKETS_PER_TURN = 256
 _TURN_S = 0.004
@@ -38,7 +42,7 @@ class Poller(Protocol):
 class EpollPoller:
     """An epoll, which the loop watches as one of its descriptors."""
 
-    def __init__(self, loop: AbstractEventLoop, on_ready: Callable[[], None]) -> None:
+    def __init__(self, loop: Loop, on_ready: Callable[[], None]) -> None:
         self._loop = loop
         self._epoll = select.epoll()
         self.register = self._epoll.register
@@ -57,7 +61,7 @@ class EpollPoller:
 class LoopPoller:
     """The loop's own selector (kqueue on macOS): what it tells of in one round is gathered."""
 
-    def __init__(self, loop: AbstractEventLoop, on_ready: Callable[[], None]) -> None:
+    def __init__(self, loop: Loop, on_ready: Callable[[], None]) -> None:
         self._loop = loop
         self._on_ready = on_ready
         self._is_told = False
@@ -103,8 +107,8 @@ class LoopNetwork:
 
     def __init__(
         self,
-        loop: AbstractEventLoop,
-        make_poller: Callable[[AbstractEventLoop, Callable[[], None]], Poller] | None = None,
+        loop: Loop,
+        make_poller: Callable[[Loop, Callable[[], None]], Poller] | None = None,
     ) -> None:
         self.is_crowded = False
         self.loop = loop
@@ -133,11 +137,10 @@ class LoopNetwork:
         failed: Callable[[OSError], None],
     ) -> Dialling:
         # A node that is alone dials nobody.
-        from ottla.base.tcp_dialling import TcpDialling
-        from ottla.runtime.tcp_dialling import LoopPoller
+        from ottla.base.tcp_connect import TcpDialling
 
         return TcpDialling(
-            LoopPoller(self),
+            self,
             host,
             port,
             receive_buffer_bytes=receive_buffer_bytes,
@@ -145,6 +148,13 @@ class LoopNetwork:
             then=lambda sock, peer_host: then(TcpTransport(self, sock, peer_host)),
             failed=failed,
         )
+
+    def resolve(
+        self, host: str, port: int, then: "Callable[[Sequence[AddressInfo]], None]", failed: Callable[[OSError], None]
+    ) -> None:
+        from ottla.base.tcp_connect import resolve
+
+        resolve(host, port, then, failed, self.loop.call_soon_threadsafe)
 
     def watch(self, fd: int, watcher: Watcher | None, *, reading: bool, writing: bool) -> None:
         """For transports and listeners. A socket that nobody watches is not known here."""
@@ -234,7 +244,7 @@ class LoopNetwork:
         try:
             ending()
         except Exception as problem:
-            self.loop.call_exception_handler({"message": "what comes at the end of a turn broke", "exception": problem})
+            self.loop.call_exception_handler({"message": "end-of-turn callback failed", "exception": problem})
 
     def close(self) -> None:
         """Sockets are closed by their owners."""
@@ -242,5 +252,22 @@ class LoopNetwork:
         self._poller.close()
 
 
-def default_poller() -> Callable[[AbstractEventLoop, Callable[[], None]], Poller]:
+def default_poller() -> Callable[[Loop, Callable[[], None]], Poller]:
     return EpollPoller if hasattr(select, "epoll") else LoopPoller
+
+
+# The system's resolver.
+
+
+class SystemHostNames:
+    __slots__ = ()
+
+    def addresses_of(self, name: str) -> list[str]:
+        try:
+            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        except UnicodeError as problem:
+            raise OSError(f"{name!r} is no host's name: {problem}") from problem
+        return [str(address[0]) for *_, address in found]
+
+    def own_name(self) -> str:
+        return socket.getfqdn()

@@ -7,13 +7,13 @@ as Apache Kafka does, and else close the connection. A second reply changes noth
 
 from typing import TYPE_CHECKING, Any
 
+from ottla.apis.error_responses import error_response
 from ottla.base.errors import OttlaError, RemoteProtocolError
 from ottla.base.ports import Buffer
 from ottla.runtime.large_requests.slow_lane import Steps
-from ottla.runtime.metering import Metering
 from ottla.runtime.outbox import Region, pin_all, release
-from ottla.runtime.request import Handler, RequestContext, Respond
-from ottla.wire.error_responses import error_response
+from ottla.runtime.request import RequestContext
+from ottla.runtime.session import Metering
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import encode_response_parts
 from ottla.wire.message import Message
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from ottla.runtime.connection import Connection
 
 # A request keeps its message for the error that it may have to be answered with. Of one that is larger than this too
-# much would have to be repeated, and kept until then: its client is hung up on instead.
-_MOST_BYTES_TO_REPEAT = 4 << 20
-_OLDEST = 0
+# much would have to be repeated: its client is hung up on instead.
+MOST_BYTES_TO_REPEAT = 4 << 20
 
 Parts = list[Buffer | Region]
 
@@ -35,27 +34,31 @@ class SecondReply(OttlaError):
 
 
 class PendingRequest(RequestContext):
-    """See the module. It is the context that handlers are given: one object for every request, not two."""
+    """See the module. It is the context that handlers are given: one object for every request, not two.
 
-    __slots__ = ("_connection", "_is_known", "_message", "_worked_s", "parts")
+    `message` is None if its version is not known, and when it has its reply. A connection makes them like one that it
+    keeps (`blank`): most of what a request has, all of its connection have.
+    """
 
-    def __init__(
-        self, connection: "Connection", header: RequestHeader, received_s: float, message: Message | None, size: int
-    ) -> None:
-        """`message` is None if its version is not known: a reply can then only be of the oldest, which all know."""
+    __slots__ = ("_connection", "_worked_s", "message", "parts")
+
+    def __init__(self, connection: "Connection", header: RequestHeader, message: Message | None, size: int) -> None:
         self.api_key = header.request_api_key
         self.api_version = header.request_api_version
         self.correlation_id = header.correlation_id
         self.client_id = header.client_id
         self.connection = connection.session.client
-        self.received_s = received_s
+        self.received_s = connection.session.active_s
         self.size = size
         self.may_use = None
+        self.message = message
         self.parts: Parts | None = None
         self._connection = connection
-        self._is_known = message is not None
         self._worked_s: float | None = None
-        self._message = message if size <= _MOST_BYTES_TO_REPEAT else None
+
+    @classmethod
+    def blank(cls, connection: "Connection") -> "PendingRequest":
+        return cls(connection, RequestHeader(), None, 0)
 
     def go_through(self, steps: Steps, *, in_order: bool = True) -> None:
         self._connection.go_through(self, steps, in_order=in_order)
@@ -66,27 +69,34 @@ class PendingRequest(RequestContext):
         if self._worked_s is not None:
             return self._worked_s
         server = self._connection.server
-        return server.now_s() - max(self.received_s, server.answered_s)
+        return server.now_s() - max(self.received_s, server.handled_s)
 
     def on_left_waiting(self) -> None:
         """Its handler has returned, and its reply will come later: time that passes until then is not its own."""
         self._worked_s = self.worked_s
 
-    def respond(self, message: Message | None) -> None:
-        """See `Respond`."""
+    def respond(self, message: Message | None, version: int | None = None) -> None:
+        """See `Respond`. In the version that the client has asked in, unless another is given."""
+        connection = self._connection
         if self.parts is not None:
-            self._connection.server.on_fault(self, SecondReply("answered twice"))
+            connection.server.on_fault(self, SecondReply("answered twice"))
             return
-        if self._connection.server.metering is not None:
-            self._throttle(self._connection.server.metering, message)
+        if connection.server.metering is not None:
+            self._throttle(connection.server.metering, message)
         parts: Any = []
         if message is not None and self.connection.is_open:
             try:
-                parts = self._encode(message)
+                parts = encode_response_parts(
+                    message, self.api_version if version is None else version, self.correlation_id
+                )
+                if len(parts) > 1:  # The first part is bytes: it has the header.
+                    parts = pin_all(parts)
             except Exception as problem:
                 self.fail(problem)
                 return
-        self._give(parts)
+        self.parts = parts
+        self.message = None
+        connection.on_answered(self, parts)
 
     def _throttle(self, metering: Metering, message: Message | None) -> None:
         """The reply leaves at once and tells the client to wait; what it sends meanwhile waits here (KIP-219)."""
@@ -95,17 +105,6 @@ class PendingRequest(RequestContext):
             if message is not None and hasattr(message, "throttle_time_ms"):
                 message.throttle_time_ms = throttle_ms
             self._connection.mute(throttle_ms / 1000)
-
-    def _encode(self, message: Message) -> Parts:
-        version = self.api_version if self._is_known else _OLDEST
-        parts: Any = encode_response_parts(message, version, self.correlation_id)
-        # The first part is bytes: it has the header.
-        return parts if len(parts) == 1 else pin_all(parts)
-
-    def _give(self, parts: Parts) -> None:
-        self.parts = parts
-        self._message = None
-        self._connection.on_answered(self)
 
     def fail(self, problem: Exception) -> None:
         """An exception came out of work for this request. Its client is told, and no other notices."""
@@ -118,19 +117,23 @@ class PendingRequest(RequestContext):
         connection.server.on_fault(self, problem)
         if self.parts is not None:
             return
+        parts: Any = None
         try:
             reply = self._make_error_reply()
-            parts = self._encode(reply) if reply is not None else None
+            if reply is not None:
+                parts = encode_response_parts(reply, self.api_version, self.correlation_id)
         except Exception:  # What the client sent cannot even be repeated to it.
             parts = None
-        self._give(parts or [])
+        self.parts = parts or []
+        self.message = None
+        connection.on_answered(self, self.parts)
         if parts is None:
             connection.close()
 
     def _make_error_reply(self) -> Message | None:
-        if self._message is None:
+        if self.message is None or self.size > MOST_BYTES_TO_REPEAT:
             return None
-        return error_response(self._message, self.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return error_response(self.message, self.api_version, ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def abandon(self) -> None:
         """The client has gone: what would have been sent is let go of."""
@@ -139,7 +142,7 @@ class PendingRequest(RequestContext):
 
 
 class GivenReply:
-    """The place of a request that was answered at once, without being decoded."""
+    """The place of bytes that are no request of the protocol: a bare token of SASL, and its answer."""
 
     __slots__ = ("parts",)
 
@@ -148,54 +151,3 @@ class GivenReply:
 
     def abandon(self) -> None:
         """There are no files in it."""
-
-
-class LateReply:
-    """The place of a request that was taken without being decoded, and is answered later, once.
-
-    Its `connection` is None until that has given it its place; it may be answered before.
-    """
-
-    __slots__ = ("api_key", "api_version", "connection", "parts", "received_s", "size")
-
-    connection: "Connection | None"
-    received_s: float
-    size: int
-
-    def __init__(self, api_key: int, api_version: int) -> None:
-        self.api_key = api_key
-        self.api_version = api_version
-        self.connection = None
-        self.parts: Parts | None = None
-
-    def give(self, reply: bytes) -> None:
-        self.parts = [reply]
-        if self.connection is not None:
-            self.connection.on_late_reply(self)
-
-    def respond(self, message: Message | None, correlation_id: int) -> None:
-        """The reply of a handler, to a request that was decoded after all."""
-        assert message is not None, "it waits for a reply"
-        parts: Any = encode_response_parts(message, self.api_version, correlation_id)
-        self.parts = parts if len(parts) == 1 else pin_all(parts)
-        if self.connection is not None:
-            self.connection.on_late_reply(self)
-
-    def fail(self, problem: Exception) -> None:
-        """An exception came out of work for it. There is nothing left of the request that could be answered."""
-        if self.connection is not None:
-            self.connection.break_off(problem)
-
-    def abandon(self) -> None:
-        """The client has gone: what would have been sent is let go of."""
-        for part in self.parts or ():
-            release(part)
-
-
-def raising(problem: Exception) -> Handler:
-    """A handler that fails with what went wrong before its request was decoded."""
-
-    def handle(_context: RequestContext, _message: Message, _respond: Respond) -> None:
-        raise problem
-
-    return handle

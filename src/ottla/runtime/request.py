@@ -1,68 +1,75 @@
 """A request on its way from a connection to the handler that answers it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from ottla.base.errors import RemoteProtocolError
-from ottla.base.lent import Lent
 from ottla.runtime.attribution import Attributed, current
 from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.wire.message import Message
 
-if TYPE_CHECKING:
-    from ottla.runtime.pending_request import LateReply
 
-
-class Line(Protocol):
+class ConnectionControl(Protocol):
     """The connection itself, as far as handlers have to do with it."""
 
+    def on_paused(self) -> None: ...
     def on_resumed(self) -> None: ...
     def hang_up(self, problem: RemoteProtocolError) -> None: ...
 
 
-class Repeated(Protocol):
-    """Requests of one API that are like one before them on their connection, and need not be decoded."""
-
-    api_key: int
-    api_version: int
-
-    def __call__(self, frame: Lent | memoryview) -> "bytes | LateReply | Handler | None":
-        """The reply to the request in that frame, or its place if the reply comes later. None, and nothing has
-        happened, if it is not such a request. A handler, which is to answer the request when it has been decoded, if it
-        turned out to need more.
-        """
-
-
-@dataclass(slots=True)
 class ClientConnection:
     """Who is on the other end. `software_*` come from ApiVersions (KIP-511).
 
     A handler that needs time before the requests behind its own may be handled pauses the connection, and resumes it.
-    If its request fails meanwhile, the connection is resumed for it. `repeated` is left, under the key of its API, by a
-    handler that knows how to answer requests like its own without their being decoded. `is_token_authenticated`: by a
-    delegation token (KIP-48), with which no other token may be asked for. `charged_to`: the principal and client id
-    whose quotas its last request counted against, if it did. `line` is None where there is no connection: the node
-    itself writes.
+    If its request fails meanwhile, the connection is resumed for it. `is_token_authenticated`: by a delegation token
+    (KIP-48), with which no other token may be asked for. `charged_to`: the principal and client id whose quotas its
+    last request counted against, if it did. `line` is None where there is no connection: the node itself writes.
     """
 
-    connection_id: int
-    listener: str
-    client_host: str
-    principal: str = "User:ANONYMOUS"
-    software_name: str = "unknown"
-    software_version: str = "unknown"
-    is_open: bool = True
-    is_paused: bool = False
-    line: Line | None = None
-    paused_by: Attributed | None = None
-    repeated: dict[int, Repeated] = field(default_factory=dict)
-    is_token_authenticated: bool = False
-    charged_to: tuple[str, str] | None = None
+    __slots__ = (
+        "charged_to",
+        "client_host",
+        "connection_id",
+        "is_open",
+        "is_paused",
+        "is_token_authenticated",
+        "line",
+        "listener",
+        "paused_by",
+        "principal",
+        "software_name",
+        "software_version",
+    )
+
+    def __init__(
+        self,
+        connection_id: int,
+        listener: str,
+        client_host: str,
+        principal: str = "User:ANONYMOUS",
+        software_name: str = "unknown",
+        software_version: str = "unknown",
+        line: ConnectionControl | None = None,
+        is_token_authenticated: bool = False,
+    ) -> None:
+        self.connection_id = connection_id
+        self.listener = listener
+        self.client_host = client_host
+        self.principal = principal
+        self.software_name = software_name
+        self.software_version = software_version
+        self.is_open = True
+        self.is_paused = False
+        self.line = line
+        self.paused_by: Attributed | None = None
+        self.is_token_authenticated = is_token_authenticated
+        self.charged_to: tuple[str, str] | None = None
 
     def pause(self) -> None:
         self.is_paused = True
         self.paused_by = current()
+        if self.line is not None:
+            self.line.on_paused()
 
     def resume(self) -> None:
         self.is_paused = False
@@ -70,12 +77,12 @@ class ClientConnection:
         if self.line is not None:
             self.line.on_resumed()
 
-    def resume_with(self, go_on: Callable[[], None]) -> None:
+    def resume_with(self, proceed: Callable[[], None]) -> None:
         """Does what the connection was paused for, and resumes it: unless that pauses it for reasons of its own."""
         self.is_paused = False
         self.paused_by = None
         try:
-            go_on()
+            proceed()
         finally:
             if not self.is_paused:
                 self.resume()
@@ -86,26 +93,46 @@ class ClientConnection:
             self.line.hang_up(problem)
 
 
-@dataclass(slots=True)
 class RequestContext:
     """Everything about a request but its message. `received_s` is a reading of the loop's clock, `size` the bytes that
     the request had.
 
-    Nobody changes one, but for the check that its client may ask this (`may_use`). It is not frozen because there is
-    one for every request, and frozen ones are slow to make.
+    Nobody changes one, but for the check that its client may ask this (`may_use`).
     """
 
-    api_key: int
-    api_version: int
-    correlation_id: int
-    client_id: str | None
-    connection: ClientConnection
-    received_s: float
-    size: int = 0
-    may_use: Callable[[str], bool] | None = None
-    """Whether the client may use a topic in the way that the request is about, where the topics are not in the request:
-    those of a fetch session, or those that a pattern finds. None: all of them.
-    """
+    __slots__ = (
+        "api_key",
+        "api_version",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "may_use",
+        "received_s",
+        "size",
+    )
+
+    def __init__(
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        connection: ClientConnection,
+        received_s: float,
+        size: int = 0,
+        may_use: Callable[[str], bool] | None = None,
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.connection = connection
+        self.received_s = received_s
+        self.size = size
+        self.may_use = may_use
+        """Whether the client may use a topic in the way that the request is about, where the topics are not in the
+        request: those of a fetch session, or those that a pattern finds. None: all of them.
+        """
 
     @property
     def worked_s(self) -> float:

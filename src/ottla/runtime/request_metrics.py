@@ -5,15 +5,18 @@ addition and any quantile can be read off. Two sets of buckets take turns, a min
 the last one to two minutes.
 """
 
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from itertools import accumulate
 from math import frexp
 
-from ottla.runtime.connection_rates import ConnectionRates
+from ottla.runtime.admission import ConnectionRates
+from ottla.runtime.request import RequestContext
 
 _PER_OCTAVE = 8
 _OCTAVES = 34  # from a microsecond to some four hours
 _WINDOW_S = 60.0
+_FIRST_OCTAVE, _LAST_OCTAVE = 8, 25  # 256 us and 34 s, for histograms
 AUTHENTICATION_OUTCOMES = (
     "successful_authentication",
     "failed_authentication",
@@ -28,7 +31,7 @@ QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 class Times:
     """How long one kind of thing took, in the last minutes and in all."""
 
-    __slots__ = ("_current", "_previous", "_turned_s", "count", "total_s")
+    __slots__ = ("_current", "_older", "_previous", "_turned_s", "count", "total_s")
 
     def __init__(self) -> None:
         self.count = 0
@@ -36,14 +39,18 @@ class Times:
         self._turned_s = 0.0
         self._current = [0] * (_PER_OCTAVE * _OCTAVES)
         self._previous = [0] * (_PER_OCTAVE * _OCTAVES)
+        self._older = [0] * _OCTAVES
+        """Those of the windows before, for the histogram, which forgets nothing."""
 
     def note(self, seconds: float, now_s: float) -> None:
+        self.note_in(bucket_of(seconds), seconds, now_s)
+
+    def note_in(self, bucket: int, seconds: float, now_s: float) -> None:
+        """The same, for who knows the bucket."""
         if now_s - self._turned_s > _WINDOW_S:
             self._turn(now_s)
         self.count += 1
         self.total_s += seconds
-        microseconds = int(seconds * 1e6)
-        bucket = _BUCKETS[microseconds] if 0 <= microseconds < _QUICK else _bucket(microseconds)
         self._current[bucket] += 1
 
     def quantiles(self, now_s: float) -> dict[float, float]:
@@ -64,11 +71,32 @@ class Times:
                     return found
         return found
 
+    def histogram(self) -> list[tuple[float, int]]:
+        """How many took less than so many seconds, since the start: from 256 us to half a minute."""
+        octaves = [
+            older + sum(self._current[place : place + _PER_OCTAVE]) + sum(self._previous[place : place + _PER_OCTAVE])
+            for older, place in zip(self._older, range(0, _PER_OCTAVE * _OCTAVES, _PER_OCTAVE), strict=True)
+        ]
+        totals = list(accumulate(octaves))
+        return [(2.0**octave / 1e6, totals[octave - 1]) for octave in range(_FIRST_OCTAVE, _LAST_OCTAVE + 1)]
+
     def _turn(self, now_s: float) -> None:
+        gone = self._previous if now_s - self._turned_s <= 2 * _WINDOW_S else _added(self._current, self._previous)
+        for octave in range(_OCTAVES):
+            self._older[octave] += sum(gone[octave * _PER_OCTAVE : (octave + 1) * _PER_OCTAVE])
         is_recent = now_s - self._turned_s <= 2 * _WINDOW_S
         self._previous, self._current = self._current if is_recent else [0] * len(self._current), self._previous
         self._current[:] = [0] * len(self._current)
         self._turned_s = now_s
+
+
+def _added(one: list[int], other: list[int]) -> list[int]:
+    return [first + second for first, second in zip(one, other, strict=True)]
+
+
+def bucket_of(seconds: float) -> int:
+    microseconds = int(seconds * 1e6)
+    return _BUCKETS[microseconds] if 0 <= microseconds < _QUICK else _bucket(microseconds)
 
 
 def _bucket(microseconds: int) -> int:
@@ -77,9 +105,13 @@ def _bucket(microseconds: int) -> int:
     return min(bucket, _PER_OCTAVE * _OCTAVES - 1)
 
 
-# What most requests take is looked up.
-_QUICK = 2048
-_BUCKETS = [_bucket(microseconds) for microseconds in range(_QUICK)]
+# What most requests take is looked up: the same numbers, octave by octave.
+_BUCKETS = [
+    octave * _PER_OCTAVE + ((number - (1 << octave)) * _PER_OCTAVE >> octave)
+    for octave in range(11)
+    for number in range(1 << octave, 2 << octave)
+]
+_QUICK = len(_BUCKETS)
 
 
 def _upper_bound(bucket: int) -> float:
@@ -94,7 +126,7 @@ class OfApi:
     __slots__ = ("bytes", "times", "versions")
 
     def __init__(self) -> None:
-        self.versions: dict[int, int] = {}
+        self.versions: defaultdict[int, int] = defaultdict(int)
         self.bytes = 0
         self.times = Times()
 
@@ -122,14 +154,20 @@ class RequestMetrics:
         if change > 0:
             self.connections_created[listener] += change
 
-    def on_response(self, api_key: int, api_version: int, size: int, received_s: float, now_s: float) -> None:
-        found = self.apis.get(api_key)
-        if found is None:
-            found = self.apis[api_key] = OfApi()
-        versions = found.versions
-        versions[api_version] = versions.get(api_version, 0) + 1
-        found.bytes += size
-        found.times.note(now_s - received_s, now_s)
+    def on_responses(self, answered: Iterable[RequestContext], now_s: float) -> None:
+        """Called for every turn, of which there may be one for every request. Those that came together took as long."""
+        apis, received_s, seconds, bucket = self.apis, -1.0, 0.0, 0
+        for request in answered:
+            if request.received_s != received_s:
+                received_s = request.received_s
+                seconds = now_s - received_s
+                bucket = bucket_of(seconds)
+            found = apis.get(request.api_key)
+            if found is None:
+                found = apis[request.api_key] = OfApi()
+            found.versions[request.api_version] += 1
+            found.bytes += request.size
+            found.times.note_in(bucket, seconds, now_s)
 
     def on_refused(self, reason: str) -> None:
         self.refused[reason] += 1

@@ -5,22 +5,19 @@ along the way goes to the `Traffic` it was given.
 """
 
 import logging
-from collections.abc import Callable, Container
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable
 from functools import partial
-from math import inf
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from ottla.base.ports import Listener, Network, Timer, Timers, Transport, Workers
 from ottla.records.large_buffers import room_for
-from ottla.runtime.admission import Admission, ConnectionLimits
+from ottla.runtime.admission import AddressRates, Admission, ConnectionLimits, ConnectionRates
 from ottla.runtime.connection import Connection
-from ottla.runtime.connection_rates import AddressRates, ConnectionRates
 from ottla.runtime.large_requests.slow_lane import SlowLane
-from ottla.runtime.metering import Metering
 from ottla.runtime.pending_request import PendingRequest
+from ottla.runtime.rate_limited_log import FaultLog, RateLimitedLog
 from ottla.runtime.request import ClientConnection, Handler, RequestContext, Respond
-from ottla.runtime.sparing_log import SparingLog
+from ottla.runtime.session import Metering
 from ottla.wire.apis import all_apis
 from ottla.wire.exchange.frames import LooksLikeTls
 
@@ -35,8 +32,7 @@ _MOST_WAITING = 1000
 _MOST_OF_A_REASON = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """From the broker's settings; the names in the comments."""
 
     max_request_bytes: int = 104_857_600  # socket.request.max.bytes
@@ -48,10 +44,10 @@ class Limits:
 
 
 class Traffic(Protocol):
-    """Who counts. Called for every request, so it must be cheap."""
+    """Who counts. Called at every turn of the network, so it must be cheap."""
 
     def on_connection(self, listener: str, change: int) -> None: ...
-    def on_response(self, api_key: int, api_version: int, size: int, received_s: float, now_s: float) -> None: ...
+    def on_responses(self, answered: Iterable[RequestContext], now_s: float) -> None: ...
     def on_refused(self, reason: str) -> None: ...
     def on_fault(self, where: str) -> None: ...
     def on_authentication(self, listener: str, outcome: str) -> None: ...
@@ -63,7 +59,7 @@ class NoTraffic:
     def on_connection(self, listener: str, change: int) -> None:
         """See `Traffic`."""
 
-    def on_response(self, api_key: int, api_version: int, size: int, received_s: float, now_s: float) -> None:
+    def on_responses(self, answered: Iterable[RequestContext], now_s: float) -> None:
         """See `Traffic`."""
 
     def on_refused(self, reason: str) -> None:
@@ -82,7 +78,7 @@ TakeTransport: TypeAlias = Callable[[Transport], None]
 class Arrivals(Protocol):
     """What counts clients from the moment they are accepted, for a listener of handshakes below the server."""
 
-    def arrive(self, transport: Transport, then: TakeTransport, go_on: Callable[[], None]) -> bool:
+    def arrive(self, transport: Transport, then: TakeTransport, resume: Callable[[], None]) -> bool:
         """See `Server.arrive`."""
         ...
 
@@ -107,13 +103,13 @@ class _Listening:
     def on_readable(self) -> None:
         self._server.accept_from(self)
 
-    def arrive(self, transport: Transport, then: TakeTransport, go_on: Callable[[], None]) -> bool:
-        return self._server.arrive(self.name, transport, then, go_on)
+    def arrive(self, transport: Transport, then: TakeTransport, resume: Callable[[], None]) -> bool:
+        return self._server.arrive(self.name, transport, then, resume)
 
     def gone(self, host: str) -> None:
         self._server.gone(host)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self.listener.watch(self)
 
     def on_writable(self) -> None:
@@ -137,8 +133,6 @@ class Server:
         self.network = network
         self.workers = workers
         self.handle = handle
-        self.answers_undecoded = True
-        """Whether requests may be answered without being decoded (`request.Repeated`), and so without `handle`."""
         self.metering: Metering | None = None
         """Who counts what clients use and has them wait; None while there are no limits."""
         self.handle_unsupported = handle_unsupported
@@ -149,7 +143,9 @@ class Server:
         self.bytes_sent = 0
         self.now_s = timers.now_s
         self.lane = SlowLane(network, timers.now_s)
-        self.answered_s = 0.0  # When the last reply was given to any client: a reading that costs nothing.
+        self.handled_s = 0.0  # When the last request was handled: a reading that costs nothing.
+        self.answered: list[PendingRequest] = []
+        """Requests that have their reply, and are not counted yet."""
         self.timers = timers
         self._traffic = traffic or NoTraffic()
         self._admission = admission or Admission(ConnectionLimits())
@@ -158,13 +154,15 @@ class Server:
         self._waiting: list[_Listening] = []
         self._to_send: list[Connection] = []
         self._queued_bytes = 0
-        self._max_queued_bytes = self.limits.max_queued_bytes if self.limits.max_queued_bytes >= 0 else inf
+        self.counts_queued = self.limits.max_queued_bytes >= 0
         self.is_full = False
         """Whether more requests are waiting for their replies than `queued.max.request.bytes` allows."""
         self._held: dict[Transport, Timer] = {}
         self._next_id = 0
-        self._sparing_log = SparingLog(_log, timers.now_s)
-        self._login_log = SparingLog(_log, timers.now_s)
+        self._rate_limited_log = RateLimitedLog(_log, timers.now_s)
+        self._login_log = RateLimitedLog(_log, timers.now_s)
+        self._refusal_log = RateLimitedLog(_log, timers.now_s)
+        self._fault_log = FaultLog(_log, timers.now_s)
         idle_s = self.limits.max_idle_ms / 1000
         self._sweep = timers.every(min(idle_s / 4, 60), self._close_idle) if idle_s > 0 else None
 
@@ -214,20 +212,22 @@ class Server:
                 return  # Nobody waits, or the first of them has gone; if there are more, we are called again.
             except OSError as problem:
                 # No more descriptors, or memory, or whatever it may be: the backlog waits, and we try again.
-                _log.warning("%s cannot accept a connection, and tries again: %s", listening.name, problem)
+                self._rate_limited_log.warning(
+                    "%s cannot accept a connection; trying again: %s", listening.name, problem
+                )
                 self._let_wait(listening)
                 self.timers.after(_RETRY_ACCEPT_S, self._accept_waiting)
                 return
             if listening.is_secured:  # It has arrived before its handshake.
                 self._enter(listening, transport)
-            elif not listening.arrive(transport, partial(self._enter, listening), listening.go_on):
+            elif not listening.arrive(transport, partial(self._enter, listening), listening.resume):
                 listening.listener.watch(None)
                 return
 
-    def arrive(self, listener: str, transport: Transport, then: TakeTransport, go_on: Callable[[], None]) -> bool:
+    def arrive(self, listener: str, transport: Transport, then: TakeTransport, resume: Callable[[], None]) -> bool:
         """A client has been accepted, and is held against the limits. `then` takes it, if it may stay.
 
-        Whether the next may be accepted, too. If not, `go_on` is called when it may.
+        Whether the next may be accepted, too. If not, `resume` is called when it may.
         """
         wait_ms = self._admission.wait_at_listener(listener, int(self.now_s() * 1000))
         if not wait_ms:
@@ -238,7 +238,7 @@ class Server:
             try:
                 self._look_at(listener, transport, then)
             finally:
-                go_on()  # Whatever became of this one: nobody else would.
+                resume()  # Whatever became of this one: nobody else would.
 
         self._hold(transport, wait_ms / 1000, look_late)
         return False
@@ -343,23 +343,24 @@ class Server:
         return sum(connection.unanswered for connection in self.connections)
 
     def received(self, size: int) -> None:
+        """A request of so many bytes waits for its reply. Only called if there is a limit on them."""
         self._queued_bytes += size
-        if self._queued_bytes > self._max_queued_bytes:
+        if self._queued_bytes > self.limits.max_queued_bytes:
             self.is_full = True
 
-    def answered(self, request: PendingRequest) -> None:
-        self._queued_bytes -= request.size
-        self.answered_s = now_s = self.now_s()
-        self._traffic.on_response(request.api_key, request.api_version, request.size, request.received_s, now_s)
-        if self.is_full and self._queued_bytes <= self._max_queued_bytes:
+    def no_longer_queued(self, size: int) -> None:
+        """The request has its reply. Only called if there is such a limit."""
+        self._queued_bytes -= size
+        if self.is_full and self._queued_bytes <= self.limits.max_queued_bytes:
             self.is_full = False
             for connection in list(self.paused):
                 connection.maybe_resume()
 
-    def answered_at_once(self, api_key: int, api_version: int, size: int, received_s: float) -> None:
-        """The same for a request that never had to wait."""
-        self.answered_s = now_s = self.now_s()
-        self._traffic.on_response(api_key, api_version, size, received_s, now_s)
+    def count_answered(self) -> None:
+        """The replies of a turn have left: their requests are counted together."""
+        if self.answered:
+            answered, self.answered = self.answered, []
+            self._traffic.on_responses(answered, self.now_s())
 
     def send_later(self, connection: Connection) -> None:
         """The replies of several connections leave together, at the end of the turn that brings them about."""
@@ -374,6 +375,7 @@ class Server:
                 connection.send_ready()
             except Exception as problem:
                 connection.break_off(problem)
+        self.count_answered()
 
     def turned_away(self, reason: str) -> None:
         """A client has gone before it was a connection."""
@@ -382,11 +384,11 @@ class Server:
     def refused(self, client: ClientConnection, problem: Exception) -> None:
         self._traffic.on_refused(type(problem).__name__)
         if isinstance(problem, LooksLikeTls):
-            self._sparing_log.warning(
+            self._rate_limited_log.warning(
                 "closed the connection of %s (%s): %s", client.client_host, client.listener, problem
             )
             return
-        _log.info("closed the connection of %s: %s", client.client_host, problem)
+        self._refusal_log.info("closed the connection of %s: %s", client.client_host, problem)
 
     def count_authentication(self, listener: str, outcome: str) -> None:
         self._traffic.on_authentication(listener, outcome)
@@ -404,7 +406,10 @@ class Server:
         )
 
     def on_fault(self, where: RequestContext | ClientConnection, problem: Exception) -> None:
-        """An exception that nobody expected, in work for one request or one connection. The node goes on."""
+        """An exception that nobody expected, in work for one request or one connection. The node goes on.
+
+        A client may cause it again as fast as it can ask: all are counted, and each kind is logged once a minute.
+        """
         if isinstance(where, RequestContext):
             api = all_apis().get(where.api_key)
             counted, client = api.name if api else str(where.api_key), where.connection
@@ -412,7 +417,7 @@ class Server:
         else:
             counted, client, name = "connection", where, "what was received"
         self._traffic.on_fault(counted)
-        _log.error("%s from %s (%s) could not be handled", name, client.client_host, client.listener, exc_info=problem)
+        self._fault_log.error(f"handling {name} from {client.client_host} ({client.listener}) failed", problem)
 
     def closed(self, connection: Connection) -> None:
         self.connections.pop(connection, None)

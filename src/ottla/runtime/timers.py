@@ -1,10 +1,10 @@
-"""Timers on the loop that are all cancelled at the end."""
+"""Timers on the loop that are all cancelled at the end; none fires after it."""
 
-from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from time import monotonic
 
 from ottla.runtime.attribution import attributed
+from ottla.runtime.loop import Loop, TimedCall
 
 
 def _nothing() -> None:
@@ -24,7 +24,7 @@ class LoopTimer:
         self._timers = timers
         self._callback = callback
         self._interval_s = interval_s
-        self._handle: TimerHandle | None = None
+        self._handle: TimedCall | None = None
 
     def cancel(self) -> None:
         if self._handle is not None:
@@ -34,6 +34,9 @@ class LoopTimer:
         self._callback = _nothing
 
     def _arm(self, delay_s: float) -> None:
+        if self._timers.is_closed:
+            self._callback = _nothing
+            return
         self._handle = self._timers.loop.call_later(delay_s, self._fire)
         self._timers._set.add(self)
 
@@ -64,10 +67,11 @@ class LoopTimers:
     Else an exception goes to the loop's exception handler.
     """
 
-    def __init__(self, loop: AbstractEventLoop) -> None:
+    def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.now_s = monotonic
         """The time that a loop counts in, without asking the loop: it is read at every request."""
+        self.is_closed = False
         self._set: set[LoopTimer] = set()
 
     def __len__(self) -> int:
@@ -89,5 +93,6 @@ class LoopTimers:
             timer._move(-by_s)
 
     def close(self) -> None:
+        self.is_closed = True
         for timer in list(self._set):
             timer.cancel()

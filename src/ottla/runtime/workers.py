@@ -6,13 +6,13 @@ callback is then that request's alone. Jobs touch no state of the loop: they are
 """
 
 import threading
-from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Callable, Hashable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from ottla.runtime.attribution import Attributed, current, work_for
+from ottla.runtime.loop import Loop
 
 ResultT = TypeVar("ResultT")
 
@@ -24,7 +24,7 @@ _TRY_AGAIN_S = 0.5
 class ThreadWorkers:
     """Daemon threads, as many as there have been jobs at the same time, up to a limit: an idle node has one or two."""
 
-    def __init__(self, loop: AbstractEventLoop, threads: int = 4) -> None:
+    def __init__(self, loop: Loop, threads: int = 4) -> None:
         self._loop = loop
         self._most_threads = threads
         self._threads: list[threading.Thread] = []

@@ -7,14 +7,13 @@ A world is one node's. When the node is killed, its timers, its jobs and its con
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ottla.base.ports import Clock, Disk, Entropy, HostNames, Network, Timers, Workers
 from ottla.log.cleaning.runner import Runner
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(NamedTuple):
     """What a node reaches outside of itself, each through its port."""
 
     disk: Disk

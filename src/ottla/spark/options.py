@@ -52,6 +52,9 @@ CLIENT_PREFIX: Final = "kafka."
 DECODER_PREFIX: Final = "value.decoder."
 """Before the options of a decoder of the user's own."""
 
+REGISTRY_PREFIX: Final = "schema.registry."
+"""Before the settings of a schema registry's client."""
+
 OPTIONS: Final = (
     # which partitions
     Option("subscribe", Use.READ),
@@ -76,8 +79,12 @@ OPTIONS: Final = (
     # what is read of them
     Option("includeHeaders", Use.READ),
     Option("columns", Use.READ),
-    Option("value.format", Use.READ),
-    Option("value.schema", Use.READ),
+    Option("value.format", Use.READ | Use.WRITE),
+    Option("value.schema", Use.READ | Use.WRITE),
+    Option("value.subject", Use.READ | Use.WRITE),
+    Option("value.version", Use.READ | Use.WRITE),
+    Option("value.schemaId", Use.READ | Use.WRITE),
+    Option("value.message", Use.READ | Use.WRITE),
     Option("value.onError", Use.READ),
     Option("value.deadLetterTopic", Use.READ),
     # where rows go, and how surely
@@ -85,6 +92,7 @@ OPTIONS: Final = (
     Option("delivery", Use.WRITE),
     Option("inlineBytes", Use.WRITE),
     Option("writeName", Use.BATCH_WRITE),
+    Option("replayCheck", Use.WRITE),
     # what the sink calls its own topics and transactions
     Option("decisionsTopic", Use.WRITE),
     Option("stagingTopic", Use.WRITE),
@@ -110,7 +118,7 @@ class Options:
     def __init__(self, given: Mapping[str, str], use: Use) -> None:
         self._given = {key.lower(): value for key, value in given.items()}
         for key, value in self._given.items():
-            if not key.startswith((CLIENT_PREFIX, DECODER_PREFIX)) and key not in _SPARKS_OWN:
+            if not key.startswith((CLIENT_PREFIX, DECODER_PREFIX, REGISTRY_PREFIX)) and key not in _SPARKS_OWN:
                 _check_name(key, value, use)
 
     def text(self, name: str) -> str | None:
@@ -182,7 +190,8 @@ def _is_secret(name: str) -> bool:
 
 def secret_options() -> list[str]:
     """The names of all options that hold secrets."""
-    return sorted({CLIENT_PREFIX + name for scope in _SCOPES for name in settings(scope) if _is_secret(name)})
+    own = {CLIENT_PREFIX + name for scope in _SCOPES for name in settings(scope) if _is_secret(name)}
+    return sorted(own | {REGISTRY_PREFIX + name for name in _REGISTRY_SECRETS})
 
 
 def checked_client_settings(scope: Scope, found: Mapping[str, str]) -> ClientOptions:
@@ -225,3 +234,5 @@ def _nearest(key: str) -> str:
 
 
 _SCOPES: Final = (Scope.CONSUMER, Scope.PRODUCER)
+_REGISTRY_SECRETS: Final = ("basic.auth.user.info", "bearer.auth.token", "ssl.key.password", "ssl.keystore.password",
+                            "ssl.keystore.key", "ssl.truststore.password")  # fmt: skip

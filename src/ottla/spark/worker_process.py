@@ -6,6 +6,7 @@ The driver's planning and commits are tasks in that sense too: each micro-batch 
 """
 
 import gc
+import os
 from typing import Final
 
 _tasks_begun: dict[str, int] = {}
@@ -21,3 +22,19 @@ def begin_task(kind: str) -> None:
     begun = _tasks_begun[kind] = _tasks_begun.get(kind, 0) + 1
     if begun == _LOADED:
         gc.freeze()
+
+
+def end_quietly_if_java_left(problem: BaseException | None) -> None:
+    """To be called when a reader is no longer wanted, with what was being raised then, or the `GeneratorExit`.
+
+    A job with `limit` takes the rows that it needs and closes the connection, and so does a query that has ended. The
+    worker's next read or write fails, PySpark ends its process, and the last that it does is to print a
+    `BrokenPipeError` to the user's terminal, after a job that succeeded. Nothing else is printed by then. So, where it
+    is the connection that ended, this process prints nothing any more.
+    """
+    while problem is not None and not isinstance(problem, ConnectionError | EOFError):
+        problem = problem.__context__
+    if problem is not None:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 2)
+        os.close(null)

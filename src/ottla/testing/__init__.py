@@ -1,6 +1,7 @@
 """What tests are made of, ours and our users': a real node, and a world that does what it is told.
 
 broker                   a broker for everyone's tests: `ottla.testing.Broker`, and several: `ottla.testing.Cluster`
+registry                 a schema registry for everyone's tests: `ottla.testing.SchemaRegistry`
 pytest_plugin            the same as fixtures
 node                     a node in a process of its own
 free_ports               ports for nodes that have to know theirs before they start
@@ -24,12 +25,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ottla.testing.broker.own_broker import Broker
     from ottla.testing.broker.own_cluster import Cluster
+    from ottla.testing.registry.own_registry import SchemaRegistry
 
-__all__ = ["Broker", "Cluster"]
+__all__ = ["Broker", "Cluster", "SchemaRegistry"]
 
 
 def __getattr__(name: str) -> object:
-    """`Broker` and `Cluster`, imported when asked for: pytest imports this package in projects that never do."""
+    """Those three, imported when asked for: pytest imports this package in projects that never do."""
     if name == "Broker":
         from ottla.testing.broker.own_broker import Broker
 
@@ -38,4 +40,8 @@ def __getattr__(name: str) -> object:
         from ottla.testing.broker.own_cluster import Cluster
 
         return Cluster
+    if name == "SchemaRegistry":
+        from ottla.testing.registry.own_registry import SchemaRegistry
+
+        return SchemaRegistry
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

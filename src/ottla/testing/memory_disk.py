@@ -166,6 +166,12 @@ class MemoryDisk:
         parent.change(entries)
         parent.sync()
 
+    def restore(self, path: str, content: bytes) -> None:
+        """A file is there with this content, durably, whether there was one or not."""
+        parent, name = self._parent(path)
+        parent.change({**parent.entries, name: Content(content)})
+        parent.sync()
+
     def survivor(self, random: Random) -> "MemoryDisk":
         """The disk as the next start finds it after a power cut now."""
         return MemoryDisk(random, self._root.after_crash(random, {}))

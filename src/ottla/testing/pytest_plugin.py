@@ -4,6 +4,7 @@ ottla_broker            a `Broker`, started with the first test that asks for it
 ottla_topic             the name of a topic that is new for this test
 ottla_broker_factory    makes brokers with settings of their own, which are gone after the test
 ottla_cluster_factory   makes clusters of several brokers that replicate, which are gone after the test
+ottla_registry          a `SchemaRegistry` beside the session's broker, started with the first test that asks for it
 
 With `OTTLA_BROKER=host:port` no process is started: `ottla_broker` is the broker that runs there.
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ottla.testing.broker.given_broker import GivenBroker
     from ottla.testing.broker.own_broker import Broker
     from ottla.testing.broker.own_cluster import Cluster
+    from ottla.testing.registry.own_registry import SchemaRegistry
 
     AnyBroker = Broker | GivenBroker
     BrokerFactory = Callable[..., Broker]
@@ -85,25 +87,40 @@ def ottla_topic(request: pytest.FixtureRequest, ottla_broker: AnyBroker) -> Iter
 
 @pytest.fixture
 def ottla_broker_factory() -> Iterator[BrokerFactory]:
-    """`ottla_broker_factory({"num.partitions": 3})` gives a running broker of this test's own."""
+    """`ottla_broker_factory({"num.partitions": 3})` gives a running broker of this test's own.
+
+    It takes what `Broker` takes: `ottla_broker_factory(security="SASL_SSL")`.
+    """
     from ottla.testing.broker.own_broker import Broker
 
     with ExitStack() as brokers:
 
-        def make(settings: Mapping[str, object] | None = None) -> Broker:
-            return brokers.enter_context(Broker(settings))
+        def make(settings: Mapping[str, object] | None = None, **options: Any) -> Broker:
+            return brokers.enter_context(Broker(settings, **options))
 
         yield make
 
 
 @pytest.fixture
 def ottla_cluster_factory() -> Iterator[ClusterFactory]:
-    """`ottla_cluster_factory(3)` gives a running cluster of this test's own: three brokers that replicate."""
+    """`ottla_cluster_factory(3)` gives a running cluster of this test's own: three brokers that replicate.
+
+    It takes what `Cluster` takes: `ottla_cluster_factory(3, security="SSL")`.
+    """
     from ottla.testing.broker.own_cluster import Cluster
 
     with ExitStack() as clusters:
 
-        def make(count: int = 3, settings: Mapping[str, object] | None = None) -> Cluster:
-            return clusters.enter_context(Cluster(count, settings))
+        def make(count: int = 3, settings: Mapping[str, object] | None = None, **options: Any) -> Cluster:
+            return clusters.enter_context(Cluster(count, settings, **options))
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def ottla_registry(ottla_broker: AnyBroker) -> Iterator[SchemaRegistry]:
+    """A schema registry that all tests of the session share: `ottla_registry.url` is its address."""
+    from ottla.testing.registry.own_registry import SchemaRegistry
+
+    with SchemaRegistry(ottla_broker.bootstrap) as registry:
+        yield registry

@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from ottla.base.ids import Uuid
 from ottla.base.ports import Buffer, Transport, Watcher
+from ottla.client.client_log import ClientLog, Line
 from ottla.client.world import ClientWorld
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import StepTimers
@@ -43,7 +44,7 @@ Answer = Callable[[int, int, Any], Any]
 """From node id, version and request to a response, `DROP` or `KEEP`."""
 
 
-class Asked(NamedTuple):
+class ScriptedRequest(NamedTuple):
     """One request, as a broker got it."""
 
     node_id: int
@@ -56,7 +57,7 @@ class _Kept(NamedTuple):
     transport: "ScriptedTransport"
     version: int
     correlation_id: int
-    asked: Asked
+    asked: ScriptedRequest
 
 
 class ScriptedTransport:
@@ -131,6 +132,9 @@ class _Dialling:
         self.is_cancelled = True
 
 
+_TELEMETRY: Final = ("GetTelemetrySubscriptions", "PushTelemetry")
+
+
 class ScriptedBrokers:
     """Broker `n` of `nodes` is at `broker-n:9092`. Partitions are led by the nodes in turn."""
 
@@ -150,12 +154,15 @@ class ScriptedBrokers:
         """APIs that are served up to an older version than ours; -1 for not at all."""
         self.features = dict(features or {})
         self.unreachable: set[int] = set()
-        self.transcript: list[Asked] = []
+        self.transcript: list[ScriptedRequest] = []
         self.problems: list[Exception] = []
         """What was reported as a bug. `run` raises the first."""
         self.clock = FixedClock()
         self.timers = StepTimers(self.clock)
-        self.world = ClientWorld(self.clock, self.timers, Random(0), self, self.problems.append)
+        self.lines: list[Line] = []
+        """What was told to the log."""
+        log = ClientLog(self.timers.now_s, self.lines.append)
+        self.world = ClientWorld(self.clock, self.timers, Random(0), self, self.problems.append, log=log)
         self._answers: dict[str, Any] = {}
         self._transports: list[ScriptedTransport] = []
         self._dialled: list[Callable[[], None]] = []
@@ -256,13 +263,13 @@ class ScriptedBrokers:
     def take(self, transport: ScriptedTransport, frame: bytes) -> None:
         header, request = decode_request(frame)
         api = all_apis()[header.request_api_key].name
-        asked = Asked(transport.node_id, api, header.request_api_version, request)
+        asked = ScriptedRequest(transport.node_id, api, header.request_api_version, request)
         self.transcript.append(asked)
         answer = self._made(asked)
         made = answer(asked.node_id, asked.version, request) if callable(answer) else answer
         self._give(transport, asked.version, header.correlation_id, made, asked)
 
-    def _made(self, asked: Asked) -> Any:
+    def _made(self, asked: ScriptedRequest) -> Any:
         scripted = self._answers.get(asked.api)
         if isinstance(scripted, list):
             assert scripted, f"a {asked.api} too many: {asked.request}"
@@ -270,24 +277,30 @@ class ScriptedBrokers:
         if scripted is not None:
             return scripted
         if asked.api == all_apis()[_API_VERSIONS].name:
-            return self._api_versions()
+            return self.versions()
         if asked.api == all_apis()[_METADATA].name:
             return self.metadata(asked.request)
         raise AssertionError(f"the test does not say how {asked.api} is answered")
 
-    def _give(self, transport: ScriptedTransport, version: int, correlation_id: int, made: Any, asked: Asked) -> None:
+    def _give(
+        self, transport: ScriptedTransport, version: int, correlation_id: int, made: Any, asked: ScriptedRequest
+    ) -> None:
         if isinstance(made, str) and made == DROP:
             transport.is_broken = True
         elif isinstance(made, str) and made == KEEP:
             self._kept.append(_Kept(transport, version, correlation_id, asked))
+        elif isinstance(made, bytes):
+            transport.inbox += made  # of something that is no broker
         elif made is not None:
             assert isinstance(made, Message), f"no answer to {asked.api}: {made!r}"
             transport.inbox += encode_response(made, version, correlation_id)
 
-    def _api_versions(self) -> ApiVersionsResponse:
+    def versions(self) -> ApiVersionsResponse:
         versions = []
         for api in all_apis().values():
             newest = min(self.newest.get(api.name, api.stable_versions.stop - 1), api.stable_versions.stop - 1)
+            if api.name in _TELEMETRY and api.name not in self._answers:
+                continue  # Clients would ask by themselves, in every test.
             if api.stable_versions and newest >= api.stable_versions.start and "broker" in api.listeners:
                 one = ApiVersionsResponse.ApiVersion(
                     api_key=api.key, min_version=api.stable_versions.start, max_version=newest

@@ -121,6 +121,7 @@ class StepTimers:
     def __init__(self, clock: FixedClock, agenda: Agenda | None = None) -> None:
         self.agenda = Agenda(clock) if agenda is None else agenda
         self.now_s = clock.elapsed_s
+        self.is_closed = False
         self._set: dict[StepTimer, None] = {}
 
     def __len__(self) -> int:
@@ -133,6 +134,9 @@ class StepTimers:
         return self._add(StepTimer(self, callback, interval_s), interval_s if first_s is None else first_s)
 
     def _add(self, timer: StepTimer, delay_s: float) -> StepTimer:
+        if self.is_closed:
+            timer.is_set = False
+            return timer
         self._set[timer] = None
         self.schedule(timer, delay_s)
         return timer
@@ -153,5 +157,6 @@ class StepTimers:
         self.agenda.run_until(self.agenda.clock.elapsed_us() + by_ms * 1000)
 
     def close(self) -> None:
+        self.is_closed = True
         for timer in list(self._set):
             timer.cancel()

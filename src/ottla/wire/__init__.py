@@ -13,9 +13,9 @@ built when it is named, and a codec is compiled when a version of it is first us
                          the compiled one, diagnosis finds the field that made one fail
     varint, faults       numbers of variable length; what can be wrong with bytes
     record_values        messages inside records
-    error_responses      the response that says that a whole request failed; told what a client is told with an error
-    around_records       requests that come again with other records (around_numbers: with other numbers), known by what
-                         is around them; request_forms those that are sent again, filled in
+    http                 HTTP requests and responses, without I/O
+    otlp                 metrics as OpenTelemetry writes them, for clients that push
+    request_forms        requests that a client sends again and again, filled in
 """
 
 TYPE_CHECKING = False  # not the one of `typing`, whose import would be half of the cost

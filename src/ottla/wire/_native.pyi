@@ -1,13 +1,13 @@
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ottla.base.lent import Lent
-from ottla.base.ports import Buffer
-from ottla.wire.message import Encoder
+from ottla.base.lent import Lent, Seen
+from ottla.wire.message import Encoder, Message
 
 StructT = TypeVar("StructT")
 
 def like(prototype: StructT, /) -> StructT: ...
-def split_around(frame: Lent | memoryview, at: int, compact: bool, /) -> tuple[bytes, int, Lent] | None: ...
+def whole_frames(received: Lent, most_bytes: int, /) -> tuple[list[Lent], int]: ...
 
 class StructPlan:
     def __init__(
@@ -18,7 +18,11 @@ class StructPlan:
         tagged: list[tuple[Any, ...]],
         defaults: list[tuple[str, Any]],
     ) -> None: ...
-    def decode(self, buffer: Buffer, position: int, /) -> tuple[Any, int]: ...
+    def decode(self, buffer: Seen, position: int, /) -> tuple[Any, int]: ...
+
+class RequestReader:
+    def __init__(self, cls: type, find: Callable[[Seen], StructPlan]) -> None: ...
+    def read(self, prototype: StructT, frame: Seen, /) -> StructT: ...
 
 class EncodePlan:
     def __init__(
@@ -30,4 +34,11 @@ class EncodePlan:
         slow: Encoder | None = None,
     ) -> None: ...
     def encode(self, message: Any, pieces: list[Any], payloads: list[int], /) -> None: ...
-    def response(self, message: Any, correlation_id: int, has_tags: bool, /) -> list[Any] | None: ...
+
+class ResponseWriter:
+    def __init__(
+        self,
+        find: Callable[[Message, int], tuple[EncodePlan, bool] | None],
+        slow: Callable[[Message, int, int], list[Any]],
+    ) -> None: ...
+    def parts(self, message: Message, version: int, correlation_id: int, /) -> list[Any]: ...

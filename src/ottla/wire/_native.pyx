@@ -13,15 +13,19 @@ Rules that keep it safe: every read is preceded by `need`, every count by a chec
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.dict cimport PyDict_GetItem
 from cpython.exc cimport PyErr_Clear
 from cpython.float cimport PyFloat_FromDouble
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from cpython.sequence cimport PySequence_GetSlice
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+
+from ottla.base.slots cimport ALLOCATE, DECREF, copy_of, put, slot, value_at
 
 from ottla.wire.faults import (
     InvalidTextError,
@@ -33,17 +37,7 @@ from ottla.wire.faults import (
 )
 
 cdef extern from *:
-    """
-    #include <structmember.h>
-    #define SLOT_OFFSET(descriptor) (((PyMemberDescrObject *)(descriptor))->d_member->offset)
-    #define BASIC_SIZE(type) (((PyTypeObject *)(type))->tp_basicsize)
-    #define ALLOCATE(type) (((PyTypeObject *)(type))->tp_alloc((PyTypeObject *)(type), 0))
-    """
-    Py_ssize_t SLOT_OFFSET(object descriptor)
-    Py_ssize_t BASIC_SIZE(object type)
-    object ALLOCATE(object type)
-    # As Cython would declare them these two take and give owned objects; here they must not.
-    void DECREF "Py_DECREF"(PyObject *value)
+    # As Cython would declare it this gives an owned object; here it must not.
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
     PyObject *DECODE_UTF8 "PyUnicode_DecodeUTF8"(const char *at, Py_ssize_t size, const char *errors)
 
@@ -56,6 +50,8 @@ KINDS = {
 }
 cdef Py_ssize_t[8] WIDTHS = [1, 1, 2, 2, 4, 8, 8, 16]
 cdef Py_ssize_t MAX_STRING_BYTES = 0x7FFF
+# What is sent in one piece with what is around it.
+cdef Py_ssize_t LITTLE_BYTES = 16384
 
 cdef struct Reader:
     const unsigned char *base
@@ -109,8 +105,8 @@ cdef class StructPlan:
             self.set_field(&self.fields[index], given, index >= len(fields))
         self.default_values = tuple(value for _, value in defaults)
         for index, (attribute, _) in enumerate(defaults):
-            self.default_offsets[index] = SLOT_OFFSET(cls.__dict__[attribute])
-        self.unknown_tags_offset = SLOT_OFFSET(cls.__dict__["unknown_tags"])
+            self.default_offsets[index] = slot(cls, attribute)
+        self.unknown_tags_offset = slot(cls, "unknown_tags")
 
     cdef set_field(self, FieldPlan *field, tuple given, bint tagged):
         attribute, kind, is_array, nullable, compact, tag, struct, least_size = given
@@ -120,7 +116,7 @@ cdef class StructPlan:
         field.compact = compact
         field.tagged = tagged
         field.tag = max(tag, 0)
-        field.offset = SLOT_OFFSET(self.cls.__dict__[attribute])
+        field.offset = slot(self.cls, attribute)
         field.least_size = least_size
         if struct is not None:
             self.kept.append(<StructPlan?> struct)
@@ -151,16 +147,6 @@ cdef class StructPlan:
             PyBuffer_Release(&view)
 
 
-cdef inline void store(object target, Py_ssize_t offset, object value):
-    """Puts a value into a slot. Overwrites only what `set_defaults` put there: a tagged field's default."""
-    cdef PyObject **slot = <PyObject **> (<char *> <PyObject *> target + offset)
-    cdef PyObject *old = slot[0]
-    Py_INCREF(value)
-    slot[0] = <PyObject *> value
-    if old != NULL:
-        DECREF(old)
-
-
 cdef object set_defaults(object target, StructPlan plan):
     cdef Py_ssize_t index
     for index in range(len(plan.default_values)):
@@ -169,7 +155,7 @@ cdef object set_defaults(object target, StructPlan plan):
             value = []
         elif type(value) is StructPlan:
             value = set_defaults(ALLOCATE((<StructPlan> value).cls), <StructPlan> value)
-        store(target, plan.default_offsets[index], value)
+        put(target, plan.default_offsets[index], value)
     return target
 
 
@@ -178,7 +164,7 @@ cdef object read_struct(Reader *reader, StructPlan plan):
     target = ALLOCATE(plan.cls)
     set_defaults(target, plan)
     for index in range(plan.field_count):
-        store(target, plan.fields[index].offset, read_field(reader, &plan.fields[index]))
+        put(target, plan.fields[index].offset, read_field(reader, &plan.fields[index]))
     if plan.flexible:
         need(reader, 1)
         if reader.base[reader.position] == 0:
@@ -203,13 +189,13 @@ cdef object read_tags(Reader *reader, StructPlan plan, object target):
         for index in range(plan.field_count, plan.field_count + plan.tagged_count):
             field = &plan.fields[index]
             if field.tag == tag:
-                store(target, field.offset, read_field(reader, field))
+                put(target, field.offset, read_field(reader, field))
                 break
         else:
             unknown.append((tag, read_bytes(reader, size)))
         if reader.position != end:
             raise TagSizeError(f"tag {tag} announced {size} bytes and ends elsewhere", reader.position)
-    store(target, plan.unknown_tags_offset, tuple(unknown))
+    put(target, plan.unknown_tags_offset, tuple(unknown))
 
 
 cdef object read_field(Reader *reader, FieldPlan *field):
@@ -330,10 +316,12 @@ cdef object read_bytes(Reader *reader, Py_ssize_t size):
 cdef object read_view(Reader *reader, Py_ssize_t size):
     need(reader, size)
     if reader.view == NULL:
-        whole = memoryview(<object> reader.buffer)
+        whole = <object> reader.buffer
+        if type(whole) is not memoryview:
+            whole = memoryview(whole)
         Py_INCREF(whole)
         reader.view = <PyObject *> whole
-    view = (<object> reader.view)[reader.position:reader.position + size]
+    view = PySequence_GetSlice(<object> reader.view, reader.position, reader.position + size)
     reader.position += size
     return view
 
@@ -404,59 +392,108 @@ cdef inline int check_count(Reader *reader, Py_ssize_t count, Py_ssize_t least_s
         raise OversizeError(f"a count of {count} with {left} bytes left", reader.position)
     return 0
 
-# ---- copying -------------------------------------------------------------------------------------------------------
+# ---- whole requests ------------------------------------------------------------------------------------------------
 
-def split_around(frame, Py_ssize_t at, bint compact):
-    """See `around_records.split`."""
+def whole_frames(received, Py_ssize_t most_bytes):
+    """The frames, without their sizes, that all bytes of `received` are there of, and where the first other begins:
+    it is cut off, or its size is negative or more than `most_bytes`.
+    """
     cdef Py_buffer view
-    cdef const unsigned char *base
-    cdef unsigned char *text
-    cdef Py_ssize_t records_at = at, end
-    cdef uint64_t length = 0
-    cdef int shift = 0
-    PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE)
+    cdef Py_ssize_t at = 0, size
+    cdef list frames = []
+    PyObject_GetBuffer(received, &view, PyBUF_SIMPLE)
     try:
-        base = <const unsigned char *> view.buf
-        if at < 8 or at + 5 > view.len:
-            return None
-        if compact:
-            while shift < 35:
-                length |= <uint64_t> (base[records_at] & 127) << shift
-                records_at += 1
-                if base[records_at - 1] < 128:
-                    break
-                shift += 7
-            else:
-                return None
-            length -= 1
-        else:
-            length = big_endian(base + at, 4)
-            records_at += 4
-        if length == 0 or length > <uint64_t> (view.len - records_at):
-            return None
-        end = records_at + <Py_ssize_t> length
-        around = PyBytes_FromStringAndSize(NULL, 4 + at - 8 + view.len - end)
-        text = <unsigned char *> PyBytes_AS_STRING(around)
-        memcpy(text, base, 4)
-        memcpy(text + 4, base + 8, at - 8)
-        memcpy(text + at - 4, base + end, view.len - end)
-        return around, <int32_t> big_endian(base + 4, 4), frame[records_at:end]
+        while view.len - at >= 4:
+            size = <int32_t> big_endian(<const unsigned char *> view.buf + at, 4)
+            if size < 0 or size > most_bytes or size > view.len - at - 4:
+                break
+            frames.append(PySequence_GetSlice(received, at + 4, at + 4 + size))
+            at += 4 + size
+        return frames, at
     finally:
         PyBuffer_Release(&view)
 
 
+cdef class RequestReader:
+    """Makes a request of a frame in one step: an object like a prototype, with what the header and the message say.
+
+    `cls` is the class of the prototypes, with slots for the fields of the header, for `message` and for `size`. `find`
+    gives the plan of the message that a frame is of, or raises.
+    """
+
+    cdef type cls
+    cdef object find
+    cdef dict plans
+    cdef Py_ssize_t api_key_at, api_version_at, correlation_id_at, client_id_at, message_at, size_at
+
+    def __cinit__(self, type cls, find):
+        self.cls = cls
+        self.find = find
+        self.plans = {}
+        self.api_key_at = slot(cls, "api_key")
+        self.api_version_at = slot(cls, "api_version")
+        self.correlation_id_at = slot(cls, "correlation_id")
+        self.client_id_at = slot(cls, "client_id")
+        self.message_at = slot(cls, "message")
+        self.size_at = slot(cls, "size")
+
+    def read(self, prototype, frame):
+        """Bytes after the message are passed over."""
+        cdef Py_buffer view
+        cdef Reader reader
+        cdef Py_ssize_t length
+        cdef PyObject *found
+        if type(prototype) is not self.cls:
+            raise TypeError(f"not a {self.cls.__name__}: {prototype!r}")
+        reader.buffer = <PyObject *> frame
+        reader.view = NULL
+        reader.position = 0
+        PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE)
+        try:
+            reader.base = <const unsigned char *> view.buf
+            reader.size = view.len
+            if view.len < 4:
+                self.find(frame)
+            route = <object> <uint32_t> big_endian(reader.base, 4)
+            found = PyDict_GetItem(self.plans, route)
+            if found == NULL:
+                self.plans[route] = <StructPlan?> self.find(frame)
+                found = PyDict_GetItem(self.plans, route)
+            need(&reader, 10)
+            request = copy_of(prototype)
+            put(request, self.api_key_at, <int16_t> big_endian(reader.base, 2))
+            put(request, self.api_version_at, <int16_t> big_endian(reader.base + 2, 2))
+            put(request, self.correlation_id_at, <int32_t> big_endian(reader.base + 4, 4))
+            reader.position = 8
+            length = read_length(&reader, False, True)
+            put(request, self.client_id_at, None if length == -1 else read_text(&reader, length))
+            if (<StructPlan> found).flexible:
+                skip_tags(&reader)
+            put(request, self.message_at, read_struct(&reader, <StructPlan> found))
+            put(request, self.size_at, view.len)
+            return request
+        finally:
+            if reader.view != NULL:
+                DECREF(reader.view)
+            PyBuffer_Release(&view)
+
+
+cdef int skip_tags(Reader *reader) except -1:
+    """Tagged fields of a request's header: none is known."""
+    cdef Py_ssize_t count = read_varint(reader), size
+    check_count(reader, count, 2)
+    for _ in range(count):
+        read_varint(reader)
+        size = read_varint(reader)
+        need(reader, size)
+        reader.position += size
+    return 0
+
+# ---- copying -------------------------------------------------------------------------------------------------------
+
 def like(prototype):
     """Another struct with the same values, which the two share. See `message.like`."""
-    cdef Py_ssize_t offset = sizeof(PyObject), size = BASIC_SIZE(type(prototype))
-    cdef PyObject *value
-    target = ALLOCATE(type(prototype))
-    while offset < size:
-        value = slot_of(prototype, offset)
-        if value != NULL:
-            Py_INCREF(<object> value)
-            (<PyObject **> (<char *> <PyObject *> target + offset))[0] = value
-        offset += sizeof(PyObject *)
-    return target
+    return copy_of(prototype)
 
 # ---- encoding ------------------------------------------------------------------------------------------------------
 
@@ -466,7 +503,7 @@ cdef struct Writer:
     Py_ssize_t capacity
     Py_ssize_t before  # bytes in pieces that are done, payloads included
     PyObject *pieces  # borrowed
-    PyObject *payloads  # borrowed
+    PyObject *payloads  # borrowed; None if nobody asks which pieces are payloads
 
 cdef struct EncodedField:
     Kind kind
@@ -516,14 +553,14 @@ cdef class EncodePlan:
             self.fields[index].is_array = is_array
             self.fields[index].nullable = nullable
             self.fields[index].compact = compact
-            self.fields[index].offset = SLOT_OFFSET(cls.__dict__[attribute])
+            self.fields[index].offset = slot(cls, attribute)
             if struct is not None:
                 self.kept.append(<EncodePlan?> struct)
                 self.fields[index].struct = <PyObject *> struct
         self.unset_values = tuple(value for _, value in unset)
         for index, (attribute, _) in enumerate(unset):
-            self.unset_offsets[index] = SLOT_OFFSET(cls.__dict__[attribute])
-        self.unknown_tags_offset = SLOT_OFFSET(cls.__dict__["unknown_tags"])
+            self.unset_offsets[index] = slot(cls, attribute)
+        self.unknown_tags_offset = slot(cls, "unknown_tags")
 
     def __dealloc__(self):
         PyMem_Free(self.fields)
@@ -536,13 +573,6 @@ cdef class EncodePlan:
             del pieces[piece_count:]
             del payloads[payload_count:]
             self.slow(message, pieces, payloads)
-
-    def response(self, message, int32_t correlation_id, bint has_tags):
-        """The parts of a whole response, its size and header in front; None if it is unusual."""
-        cdef list pieces = [], payloads = []
-        if self.write(message, pieces, payloads, 9 if has_tags else 8, correlation_id) == NULL:
-            return None
-        return pieces
 
     cdef PyObject *write(self, message, list pieces, list payloads, Py_ssize_t header_size, int32_t correlation_id):
         """Anything but NULL if it is written. With a header, the size that goes into it is known only at the end."""
@@ -578,6 +608,41 @@ cdef class EncodePlan:
             return NULL
         finally:
             PyMem_Free(writer.data)
+
+
+cdef class ResponseWriter:
+    """Encodes responses with their headers, each by the plan of its class and version.
+
+    `find` gives a message and a version their plan, and whether the header has tagged fields; None if there is no such
+    version. `slow` encodes what has no plan, or is unusual.
+    """
+
+    cdef object find
+    cdef object slow
+    cdef dict plans
+
+    def __cinit__(self, find, slow):
+        self.find = find
+        self.slow = slow
+        self.plans = {}
+
+    def parts(self, message, version, correlation_id):
+        """The response as parts to be sent one after the other, its size and header in front."""
+        cdef PyObject *found
+        cdef list pieces = []
+        cdef tuple key = (type(message), version)
+        found = PyDict_GetItem(self.plans, key)
+        if found == NULL:
+            plan = self.find(message, version)
+            if plan is None:
+                return self.slow(message, version, correlation_id)
+            self.plans[key] = plan
+            found = PyDict_GetItem(self.plans, key)
+        if (<EncodePlan> (<tuple> found)[0]).write(
+            message, pieces, None, 9 if <object> (<tuple> found)[1] is True else 8, correlation_id
+        ) == NULL:
+            return self.slow(message, version, correlation_id)
+        return pieces
 
 
 cdef inline void store_big_endian(unsigned char *at, uint64_t value, int width) noexcept:
@@ -655,18 +720,14 @@ cdef bint is_unset(object value, object default) except -1:
 
 cdef bint are_unset(object target, EncodePlan plan) except -1:
     cdef Py_ssize_t index
-    cdef PyObject *value = slot_of(target, plan.unknown_tags_offset)
+    cdef PyObject *value = value_at(target, plan.unknown_tags_offset)
     if value == NULL or type(<object> value) is not tuple or len(<tuple> value):
         return False
     for index in range(len(plan.unset_values)):
-        value = slot_of(target, plan.unset_offsets[index])
+        value = value_at(target, plan.unset_offsets[index])
         if value == NULL or not is_unset(<object> value, <object> plan.unset_values[index]):
             return False
     return True
-
-
-cdef inline PyObject *slot_of(object target, Py_ssize_t offset) noexcept:
-    return (<PyObject **> (<char *> <PyObject *> target + offset))[0]
 
 
 cdef int write_struct(Writer *writer, object target, EncodePlan plan) except -1:
@@ -675,7 +736,7 @@ cdef int write_struct(Writer *writer, object target, EncodePlan plan) except -1:
     if type(target) is not plan.cls or not are_unset(target, plan):
         return UNUSUAL
     for index in range(plan.field_count):
-        value = slot_of(target, plan.fields[index].offset)
+        value = value_at(target, plan.fields[index].offset)
         if value == NULL or write_field(writer, &plan.fields[index], <object> value):
             return UNUSUAL
     if plan.flexible:
@@ -785,8 +846,11 @@ cdef int write_payload(Writer *writer, EncodedField *field, object value) except
     cdef Py_ssize_t size = value.nbytes if type(value) is memoryview else len(value)
     if put_length(writer, field, False, size):
         return UNUSUAL
+    if writer.payloads == <PyObject *> None and type(value) is bytes and size <= LITTLE_BYTES:
+        return put_bytes(writer, PyBytes_AS_STRING(value), size)
     end_piece(writer)
-    (<list> writer.payloads).append(len(<list> writer.pieces))
+    if writer.payloads != <PyObject *> None:
+        (<list> writer.payloads).append(len(<list> writer.pieces))
     (<list> writer.pieces).append(value)
     writer.before += size
     return DONE

@@ -6,12 +6,12 @@ from typing import TypeVar
 from ottla.wire.message import Message
 
 try:
-    from ottla.wire.plans import compile_decoder, compile_encoder, response_encoder
+    from ottla.wire.plans import compile_decoder, compile_encoder
 except ImportError:  # there was no C compiler when the package was installed
     from ottla.wire.decoding import compile_decoder
-    from ottla.wire.encoding import compile_encoder, response_encoder
+    from ottla.wire.encoding import compile_encoder
 
-__all__ = ["attach_codecs", "response_encoder"]
+__all__ = ["attach_codecs"]
 
 Codec = TypeVar("Codec")
 

@@ -9,7 +9,6 @@ the guilty field: errors may take their time. Two things go wrong silently, and 
 long, and a value in a field that the version does not have. The latter is an error unless the field is ignorable.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from ottla.wire import layout, schema
@@ -35,11 +34,6 @@ def compile_encoder(message: type[Message], version: int) -> Encoder:
     generator.generate()
     label = f"encoder of {message.__name__} version {version}"
     return generator.source.compile("encode", label, _KNOWN)  # type: ignore[no-any-return]
-
-
-def response_encoder(message: type[Message], version: int) -> Callable[[Message, int, bool], list[Any] | None]:
-    """What would give a whole response at once. Without a compiler there is no such thing."""
-    return lambda message, correlation_id, has_tags: None
 
 
 def encoder_source(message: type[Message], version: int) -> str:

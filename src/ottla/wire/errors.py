@@ -6,6 +6,8 @@ later, `invalid_metadata` that the client must refresh its metadata before it tr
 
 from enum import IntEnum
 
+from ottla.wire.reading import MAX_STRING_BYTES
+
 RETRIABLE = "retriable"
 REFRESH = "invalid_metadata"
 
@@ -161,3 +163,17 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133, RETRIABLE
+
+
+# What a client is told with an error: a code, and words where the protocol has a place for them.
+
+
+def error_with_message(error: ErrorCode, message: str | None) -> tuple[ErrorCode, str | None]:
+    """The error with its message; UNKNOWN_SERVER_ERROR without one if the message does not fit into a string.
+
+    Messages repeat names that clients send, which may be as long as a string can be. Kafka fails to write such a reply
+    and gives this code instead.
+    """
+    if message is not None and len(message) * 4 > MAX_STRING_BYTES and len(message.encode()) > MAX_STRING_BYTES:
+        return ErrorCode.UNKNOWN_SERVER_ERROR, None
+    return error, message

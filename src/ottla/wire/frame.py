@@ -8,19 +8,24 @@ the response to ApiVersions always has the oldest header: a client that asks doe
 from collections.abc import Callable, Generator
 from functools import cache, lru_cache, partial
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ottla.base.lent import Seen
 from ottla.base.ports import Buffer
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
 from ottla.wire.codec import Piece, decode_from, encode_into, join, join_around
-from ottla.wire.compiler import response_encoder
 from ottla.wire.faults import TrailingBytesError, TruncatedError, UnsupportedVersionError
-from ottla.wire.message import Decoder, Message
+from ottla.wire.message import Decoder, Message, like
 from ottla.wire.messages import RequestHeader, ResponseHeader
 from ottla.wire.schema import request_names
 from ottla.wire.writing import payload_size
+
+try:
+    from ottla.wire import _native
+    from ottla.wire.plans import decode_plan, encode_plan
+except ImportError:  # there was no C compiler when the package was installed
+    _native = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from ottla.wire.decoding import Steps
@@ -68,6 +73,48 @@ def request_type(api_key: int) -> type[Message]:
 @cache
 def response_type(api_key: int) -> type[Message]:
     return getattr(messages, request_names()[api_key].removesuffix("Request") + "Response")  # type: ignore[no-any-return]
+
+
+class ReceivedRequest(Protocol):
+    """What a node keeps of a request. Its class has a slot for each of these."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    message: Message | None
+    size: int
+
+
+ReceivedT = TypeVar("ReceivedT", bound=ReceivedRequest)
+
+
+def request_reader(cls: type[ReceivedT]) -> Callable[[ReceivedT, Seen], ReceivedT]:
+    """A function of a prototype and a frame: the request in that frame, all its other slots like the prototype's.
+
+    It reads what `decode_request` does, and raises what that raises: in one compiled step, if there is a compiler.
+    """
+    if _native is not None:
+        return _native.RequestReader(cls, _plan_of_request).read
+    return read_request_in_python
+
+
+def read_request_in_python(prototype: ReceivedT, frame: Seen) -> ReceivedT:
+    header, message = decode_request(frame)
+    request = like(prototype)
+    request.api_key = header.request_api_key
+    request.api_version = header.request_api_version
+    request.correlation_id = header.correlation_id
+    request.client_id = header.client_id
+    request.message = message
+    request.size = len(frame)
+    return request
+
+
+def _plan_of_request(frame: Seen) -> "_native.StructPlan":
+    _find_request_decoders(frame)
+    api_key, version = _KEY_AND_VERSION.unpack_from(frame)
+    return decode_plan(request_type(api_key), version)
 
 
 def decode_request(frame: Seen) -> Request:
@@ -183,17 +230,8 @@ def encode_response(message: Message, version: int, correlation_id: int) -> byte
     return _whole(header, response_header_version(message._schema.api_key, version), message, version)
 
 
-def encode_response_parts(message: Message, version: int, correlation_id: int) -> list[Piece]:
-    """The same as parts, records payloads uncopied; see `codec.encode_parts`.
-
-    The header is written by hand: a broker does this for every reply, and there are only these two.
-    """
-    encoder = _response_encoders.get((message.__class__, version)) or _find_response_encoder(message, version)
-    if encoder is not None:
-        encode, has_tags = encoder
-        usual = encode(message, correlation_id, has_tags)
-        if usual is not None:
-            return usual
+def encode_response_in_python(message: Message, version: int, correlation_id: int) -> list[Piece]:
+    """See `encode_response_parts`. The header is written by hand: there are only these two."""
     pieces: list[Any] = [b""]
     payloads: list[int] = []
     encode_into(message, version, pieces, payloads)
@@ -211,17 +249,20 @@ def encode_response_parts(message: Message, version: int, correlation_id: int) -
     return parts
 
 
-_ResponseEncoder = tuple[Callable[[Message, int, bool], list[Any] | None], bool]
-_response_encoders: dict[tuple[type[Message], int], _ResponseEncoder] = {}
-"""A message's class and version to what encodes a usual one with its header, and whether that header has tags."""
-
-
-def _find_response_encoder(message: Message, version: int) -> _ResponseEncoder | None:
+def _plan_of_response(message: Message, version: int) -> "tuple[_native.EncodePlan, bool] | None":
+    """Of a message's class and version, and whether its header has tagged fields."""
     if version not in message._schema.versions:
         return None
     is_plain = response_header_version(message._schema.api_key, version) == _PLAIN_RESPONSE
-    found = _response_encoders[type(message), version] = response_encoder(type(message), version), not is_plain
-    return found
+    return encode_plan(type(message), version), not is_plain
+
+
+encode_response_parts: Callable[[Message, int, int], list[Piece]] = encode_response_in_python
+"""Message, version and correlation id to the same as `encode_response`, as parts: records payloads are uncopied; see
+`codec.encode_parts`. A node does this for every reply, in one compiled step if there is a compiler.
+"""
+if _native is not None:
+    encode_response_parts = _native.ResponseWriter(_plan_of_response, encode_response_in_python).parts
 
 
 @cache

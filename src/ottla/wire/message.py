@@ -67,17 +67,19 @@ class Message(WireStruct):
     _encoders: ClassVar[dict[int, Encoder]]
 
 
-StructT = TypeVar("StructT", bound=WireStruct)
+StructT = TypeVar("StructT")
 
 if TYPE_CHECKING or like_of_native is None:
 
     def like(prototype: StructT) -> StructT:
-        """Another struct with the same values, which the two share: what is a list in the prototype is to be replaced,
-        or never changed. Quicker than the constructor where many are made that differ in few fields.
+        """Another object of a slotted class with the same values, which the two share: what is a list in the prototype
+        is to be replaced, or never changed. Quicker than the constructor where many are made that differ in little.
         """
         made = object.__new__(type(prototype))
-        for name in prototype.__slots__:
-            setattr(made, name, getattr(prototype, name))
+        for kind in type(prototype).__mro__:
+            for name in getattr(kind, "__slots__", ()):
+                if hasattr(prototype, name):
+                    setattr(made, name, getattr(prototype, name))
         return made
 
 else:
@@ -112,7 +114,15 @@ def _build(
 ) -> type[WireStruct]:
     slots = (*(field.attribute for field in struct.fields), "unknown_tags")
     body = {"__slots__": slots, "__module__": module, "__qualname__": qualified_name, "_struct": struct}
-    return type(struct.name, (base,), {**body, "__init__": _compile_init(struct, known)})
+    built: Any = type(struct.name, (base,), body)
+
+    def compile_and_init(self: WireStruct, **fields: Any) -> None:
+        """Of most messages that a node knows it makes none, so what makes one is compiled with the first."""
+        built.__init__ = _compile_init(struct, known)
+        built.__init__(self, **fields)
+
+    built.__init__ = compile_and_init
+    return built  # type: ignore[no-any-return]
 
 
 def _compile_init(struct: schema.Struct, known: dict[str, Any]) -> Any:
@@ -133,5 +143,6 @@ def _compile_init(struct: schema.Struct, known: dict[str, Any]) -> Any:
     parameters.append("unknown_tags=()")
     body.append("self.unknown_tags = unknown_tags")
     source = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body)
-    exec(source, known)
-    return known.pop("__init__")
+    made: dict[str, Any] = {}  # Of this call alone: threads may compile two structs of a message at once.
+    exec(source, known, made)
+    return made["__init__"]

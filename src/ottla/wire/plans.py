@@ -1,6 +1,5 @@
 """Turns schemas into the plans that the compiled codec walks."""
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -10,7 +9,17 @@ from ottla.wire.message import Decoder, Encoder, Message
 
 
 def compile_decoder(message: type[Message], version: int) -> Decoder:
-    return _plan(message, message._schema.root, version).decode  # type: ignore[no-any-return]
+    return decode_plan(message, version).decode
+
+
+_decode_plans: dict[tuple[type[Message], int], StructPlan] = {}
+
+
+def decode_plan(message: type[Message], version: int) -> StructPlan:
+    plan = _decode_plans.get((message, version))
+    if plan is None:
+        plan = _decode_plans[message, version] = _plan(message, message._schema.root, version)
+    return plan
 
 
 def _plan(message: type[Message], struct: schema.Struct, version: int) -> Any:
@@ -52,18 +61,13 @@ def _default(message: type[Message], field: schema.Field) -> Any:
 
 
 def compile_encoder(message: type[Message], version: int) -> Encoder:
-    return _encode_plan(message, version).encode
-
-
-def response_encoder(message: type[Message], version: int) -> Callable[[Message, int, bool], list[Any] | None]:
-    """Gives the parts of a response with its size and header in front, if it is a usual one."""
-    return _encode_plan(message, version).response
+    return encode_plan(message, version).encode
 
 
 _encode_plans: dict[tuple[type[Message], int], EncodePlan] = {}
 
 
-def _encode_plan(message: type[Message], version: int) -> EncodePlan:
+def encode_plan(message: type[Message], version: int) -> EncodePlan:
     @cache
     def generated() -> Encoder:
         return encoding.compile_encoder(message, version)

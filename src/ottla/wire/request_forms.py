@@ -5,18 +5,18 @@ them against each other. What goes into its header is the same for all requests 
 """
 
 from struct import Struct
-from typing import Any
+from typing import Any, Final
 
 from ottla.base.ports import Buffer
-from ottla.wire.around_numbers import A_NUMBER
-from ottla.wire.around_records import around_records
-from ottla.wire.frame import encode_request
+from ottla.wire.frame import encode_request, encode_request_parts
 from ottla.wire.message import Message
 from ottla.wire.varint import encode_varint
 
 _START = Struct(">ihhi")
 _SIZE = 4
 _CORRELATION_AT, _CORRELATION_END = 8, 12
+A_NUMBER: Final = 0x5A1C_93E7_0F2D_4B61
+"""Marks the place of a number of 64 bits. No text has its bytes: they are not UTF-8."""
 _A_NUMBER = A_NUMBER.to_bytes(8, "big")
 _INT32 = Struct(">i")
 
@@ -54,12 +54,14 @@ class RecordsForm:
 
     @classmethod
     def of(cls, message: Message, version: int, client_id: str | None) -> "RecordsForm | None":
-        around = around_records(message, version, client_id)
-        if around is None:
+        parts: Any = encode_request_parts(message, version, 0, client_id)
+        if not 1 < len(parts) < 4:
             return None
-        size = around.at - (_CORRELATION_END - _SIZE)
-        middle, end = around.surroundings[_SIZE : _SIZE + size], around.surroundings[_SIZE + size :]
-        return cls(message._schema.api_key, version, middle, end, compact=around.compact)
+        head, records, *ends = parts
+        compact = version in message._schema.flexible
+        length_size = len(encode_varint(len(records) + 1)) if compact else _INT32.size
+        middle = head[_CORRELATION_END : len(head) - length_size]
+        return cls(message._schema.api_key, version, middle, b"".join(ends), compact=compact)
 
     def fill(self, correlation_id: int, records: Buffer) -> list[Any]:
         count = len(records)

@@ -3,11 +3,12 @@
 import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from wire_connection import WireConnection
 
-from ottla.testing import Broker
+import ottla
+from ottla.testing import Broker, Cluster
 from ottla.testing.broker.topics import TopicRefused, topic_name_for
 from ottla.wire.messages import CreateTopicsRequest, ListOffsetsRequest
+from tests.interop.wire_connection import WireConnection
 
 
 def produce(broker: Broker, topic: str, value: str) -> None:
@@ -54,6 +55,18 @@ def test_a_secured_one_comes_back_at_the_same_addresses() -> None:
         broker.restart(clean=False)
         assert broker.client_settings == settings
         broker.create_topic("after")
+
+
+def test_every_broker_of_a_secured_cluster_has_a_listener_for_its_clients() -> None:
+    with Cluster(2, faults=False, security="SASL_SSL") as cluster:
+        cluster.create_topic("kept", partitions=2)
+        cluster[1].restart(clean=False)
+        with ottla.Producer(cluster.client_settings) as producer:
+            places = [producer.send("kept", b"x", partition=number).result(60) for number in (0, 1)]
+        assert [place.offset for place in places] == [0, 0]
+        with ottla.Admin(cluster.client_settings) as admin:
+            addresses = [f"{node.host}:{node.port}" for node in admin.describe_cluster().nodes]
+    assert ",".join(addresses) == cluster.client_settings["bootstrap.servers"]
 
 
 def test_topics_are_refused_with_the_reason_and_deleted() -> None:

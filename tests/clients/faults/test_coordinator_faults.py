@@ -2,14 +2,14 @@
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
-from eventually import eventually
-from wire_connection import WireConnection
 
 import ottla
 from ottla.testing import Broker
 from ottla.testing.broker.fault_control import FaultRefused
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FindCoordinatorRequest, HeartbeatRequest
+from tests.clients.eventually import eventually
+from tests.interop.wire_connection import WireConnection
 
 PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])
 

@@ -11,12 +11,12 @@ from http.client import HTTPConnection, HTTPResponse
 from typing import NamedTuple
 
 import pytest
-from eventually import eventually
-from listening_addresses import listening_addresses
 
 from ottla.testing import Broker
 from ottla.testing.broker.fault_control import FaultControl, FaultRefused
 from ottla.testing.node import RunningNode
+from tests.clients.eventually import eventually
+from tests.clients.listening_addresses import listening_addresses
 
 
 class Port(NamedTuple):
@@ -86,23 +86,20 @@ def test_what_cannot_be_carried_out_is_refused_with_the_reason(
 
 def test_requests_that_are_too_large_or_odd_are_refused(port: Port) -> None:
     assert send(port, method="GET")[0] == 405
-    assert send(port, b"", content_length="many")[0] == 411
+    assert send(port, b"", content_length="many")[0] == 400
     with socket.create_connection(("127.0.0.1", port.number), 20) as connection:
         head = f"POST /pause HTTP/1.1\r\nAuthorization: Bearer {port.token}\r\nContent-Length: 70000\r\n\r\n"
         connection.sendall(head.encode())
         assert connection.recv(100).startswith(b"HTTP/1.1 413")
     with socket.create_connection(("127.0.0.1", port.number), 20) as connection:
         connection.sendall(b"POST /pause HTTP/1.1\r\nX: " + b"x" * 20_000 + b"\r\n\r\n")
-        assert received_all(connection) == b"", "a head without end is not read to the end"
+        reply = received_all(connection)
+        assert reply is not None
+        assert reply.startswith(b"HTTP/1.1 431"), "a head without end is not read to the end"
 
 
 def test_many_who_say_nothing_do_not_use_the_node_up(ottla_broker: Broker, port: Port) -> None:
     silent = [socket.create_connection(("127.0.0.1", port.number), 20) for _ in range(40)]
-    assert any(received_all(connection, 0.5) == b"" for connection in silent[32:]), (
-        "beyond a bound they are turned away"
-    )
-    for connection in silent:
-        connection.close()
 
     def answers() -> bool:
         try:
@@ -111,6 +108,8 @@ def test_many_who_say_nothing_do_not_use_the_node_up(ottla_broker: Broker, port:
             return False
 
     eventually(answers, True)
+    for connection in silent:
+        connection.close()
 
 
 def received_all(connection: socket.socket, timeout_s: float = 20) -> bytes | None:

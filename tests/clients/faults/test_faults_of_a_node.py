@@ -6,13 +6,13 @@ from contextlib import closing, suppress
 import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from eventually import eventually
-from wire_connection import WireConnection
 
 from ottla.testing import Broker
 from ottla.testing.broker.fault_control import FaultRefused
 from ottla.testing.broker.given_broker import GivenBroker, NotOurBroker
 from ottla.wire.messages import ApiVersionsRequest, FetchRequest
+from tests.clients.eventually import eventually
+from tests.interop.wire_connection import WireConnection
 
 
 def produce(

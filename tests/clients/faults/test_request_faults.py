@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from wire_connection import WireConnection
 
 from ottla.base.ids import ZERO_UUID
 from ottla.records.builder import build_batch
@@ -24,6 +23,7 @@ from ottla.wire.messages import (
     OffsetFetchRequest,
     ProduceRequest,
 )
+from tests.interop.wire_connection import WireConnection
 
 PRODUCE_BY_NAME, FETCH_BY_NAME, FETCH_BY_ID = 9, 12, 16
 

@@ -5,8 +5,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from eventually import eventually
-from records import Placed, Record, Refused
+
+from tests.clients.eventually import eventually
+from tests.clients.records import Placed, Record, Refused
 
 
 @pytest.fixture

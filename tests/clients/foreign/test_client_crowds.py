@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import confluent_client
 from confluent_kafka import Producer
+
+from tests.clients import confluent_client
 
 PRODUCERS = 50
 EACH = 200

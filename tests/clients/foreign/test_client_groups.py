@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 import pytest
-from group_scene import PARTITIONS, Scene
-from target import Target, a_target
+
+from tests.clients.group_scene import PARTITIONS, Scene
+from tests.interop.target import Target, a_target
 
 SHORT_SESSION_MS = 2000
 

@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from group_scene import Scene
-from group_scenes import Line
-from target import Target, a_target
 
 from ottla.wire.message import Message
 from ottla.wire.messages import (
@@ -19,6 +16,9 @@ from ottla.wire.messages import (
     ListGroupsRequest,
 )
 from ottla.wire.record_values import decode_versioned
+from tests.clients.group_scene import Scene
+from tests.interop.group_scenes import Line
+from tests.interop.target import Target, a_target
 
 
 @pytest.fixture(scope="module")

@@ -6,15 +6,14 @@ The node is killed in the middle, again and again. What was acknowledged is ther
 import socket
 from pathlib import Path
 
-import confluent_client
-from eventually import eventually
-from test_client_restarts import Sending
-
 from ottla.testing.node import RunningNode
 from ottla.wire.codec import decode
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import encode_request
 from ottla.wire.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
+from tests.clients import confluent_client
+from tests.clients.eventually import eventually
+from tests.clients.foreign.test_client_restarts import Sending
 
 VERSION = 2
 TIMEOUT_S = 30.0

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from types import ModuleType
 
 import pytest
-from every_client import CLIENTS
-from records import COMPRESSIONS, T0_MS, Placed, Record, Refused, a_variety
+
+from tests.clients.every_client import CLIENTS
+from tests.clients.records import COMPRESSIONS, T0_MS, Placed, Record, Refused, a_variety
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)

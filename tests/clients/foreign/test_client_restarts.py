@@ -10,9 +10,10 @@ from itertools import count
 from types import ModuleType
 from typing import Any
 
-import confluent_client
 import pytest
-from target import Target, a_target
+
+from tests.clients import confluent_client
+from tests.interop.target import Target, a_target
 
 TIMEOUT_S = 60
 PAUSE_S = 0.001

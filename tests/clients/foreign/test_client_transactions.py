@@ -6,15 +6,15 @@ Consumers are given their partitions, and never wait for a rebalance: only trans
 import time
 from collections.abc import Callable, Iterator
 
-import confluent_client
 import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from target import Target, a_target
-from wire_connection import WireConnection
 
 import ottla
 from ottla.records.builder import BatchBuilder
 from ottla.wire.messages import ProduceRequest
+from tests.clients import confluent_client
+from tests.interop.target import Target, a_target
+from tests.interop.wire_connection import WireConnection
 
 TIMEOUT_S = 30
 

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from eventually import eventually
 
 from ottla.testing.node import RunningNode
 from ottla.wire.errors import ErrorCode
@@ -24,6 +23,7 @@ from ottla.wire.messages import (
     SyncGroupRequest,
 )
 from ottla.wire.record_values import encode_versioned
+from tests.clients.eventually import eventually
 
 MEMBERS_A_GROUP = 10
 GROUPS_AT_ONCE = 50

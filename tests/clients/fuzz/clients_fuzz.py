@@ -1,6 +1,7 @@
 """Threads, Ctrl-C, forks, callbacks and faults from a seed: `python clients_fuzz.py SCENE SEED CASES`.
 
-A process of its own for each run: Ctrl-C may strike at any step of the main thread. A seed draws the same calls and the
+A process of its own for each run: Ctrl-C may strike at any step of the main thread, between those of a client's core as
+in a command of ours, and in one scene anywhere. A seed draws the same calls and the
 same faults in the same order; when they meet is another matter, so a seed that found something is worth many runs. Each
 scene keeps what it did and holds it against the log in the end. Prints the seed, the number of cases, and what was met.
 """
@@ -15,14 +16,18 @@ import time
 from _thread import interrupt_main
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import pairwise
 from typing import Any
 
 from ottla import Admin, Consumer, Producer, TopicPartition
+from ottla.cli.stopping import interrupts_between_steps
+from ottla.client.consumer.consumer_core import ConsumerCore
+from ottla.client.consumer.offsets.committing import Committer
 from ottla.client.producer.append import Delivery
-from ottla.errors import ForkedClient, KafkaError, RequestTimedOut
+from ottla.errors import ClientClosed, FencedInstanceId, ForkedClient, KafkaError, RequestTimedOut, UnreleasedInstanceId
 from ottla.testing import Broker
+from ottla.testing.broker.fault_control import FaultRefused
 
 TIMEOUT_S = 60
 PARTITIONS = 2
@@ -33,28 +38,62 @@ QUICK = {
 
 
 class Chaos:
-    """Something every now and then, on a thread of its own, until the scene is over."""
+    """Something every now and then, on a thread of its own, until the scene is over. What it raises ends the scene."""
 
     def __init__(self, chance: random.Random, acts: list[Callable[[random.Random], Any]], most_s: float) -> None:
         self._chance = chance
         self._acts = acts
         self._most_s = most_s
-        self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+        self._is_over = self._has_ended = False  # no event, no join: interrupts would leave their locks taken
+        self._raised: BaseException | None = None
         self.count = 0
 
     def _run(self) -> None:
-        while not self._over.wait(self._chance.uniform(0.001, self._most_s)):
-            self._chance.choice(self._acts)(self._chance)
-            self.count += 1
+        try:
+            while True:
+                time.sleep(self._chance.uniform(0.001, self._most_s))
+                if self._is_over:
+                    return
+                with suppress(FaultRefused):  # a coordinator that nobody has asked for yet cannot move
+                    self._chance.choice(self._acts)(self._chance)
+                self.count += 1
+        except BaseException as raised:
+            self._raised = raised
+        finally:
+            self._has_ended = True
+
+    def begin(self) -> None:
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def end(self) -> None:
+        """Waits for the last of it. If it interrupts the caller, that may strike here, and `end` is called again."""
+        self._is_over = True
+        end_s = time.monotonic() + TIMEOUT_S
+        while not self._has_ended:
+            assert time.monotonic() < end_s, "the thread does not end"
+            time.sleep(0.001)
+        time.sleep(0)  # Python looks for signals here
+        assert self._raised is None, f"faults ended early: {self._raised!r}"
 
     def __enter__(self) -> "Chaos":
-        self._thread.start()
+        self.begin()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join(TIMEOUT_S)
+        self.end()
+
+
+def in_spite_of_interrupts(work: Callable[[], None]) -> int:
+    """Has it done, again from its start whenever Ctrl-C strikes in it. Returns how often that was."""
+    strikes = 0
+    while True:
+        try:
+            work()
+            return strikes
+        except KeyboardInterrupt:
+            strikes += 1
 
 
 def produce_faults(broker: Broker) -> list[Callable[[random.Random], Any]]:
@@ -63,9 +102,9 @@ def produce_faults(broker: Broker) -> list[Callable[[random.Random], Any]]:
         lambda chance: broker.fail_next("Produce", "NOT_LEADER_OR_FOLLOWER", times=chance.randrange(1, 4)),
         lambda chance: broker.fail_next("Produce", "REQUEST_TIMED_OUT", times=chance.randrange(1, 3), effect="after"),
         lambda chance: broker.fail_next("Produce", chance.choice(["MESSAGE_TOO_LARGE", "INVALID_RECORD"]), times=1),
-        lambda chance: broker.delay(
-            "Produce", ms=chance.choice([50, 300, 900]), times=1, effect=chance.choice(["before", "after"])
-        ),
+        # Never carried out after the client has stopped waiting for it: no client can tell then (`sequences.py`).
+        lambda chance: broker.delay("Produce", ms=chance.choice([50, 300]), times=1, effect="before"),
+        lambda chance: broker.delay("Produce", ms=chance.choice([50, 300, 900]), times=1, effect="after"),
     ]
 
 
@@ -156,28 +195,34 @@ class Sending:
         self.forks += 1
         assert os.waitpid(child, 0)[1] == 0, "a child of a fork was not refused, or hung"
 
-    def send_interrupted(self, producer: Producer, name: int, chance: random.Random, count: int) -> None:
+    def send_interrupted(self, producer: Producer, name: int, chance: random.Random, numbers: Iterator[int]) -> None:
         """As `send_some`, on the main thread, while Ctrl-C strikes at any step. A record may be in or not."""
-        number = 0
-        while number < count:
-            try:
-                while number < count:
-                    value = b"%d:%d" % (name, number)
-                    number += 1
-                    delivery = producer.send("t", value, partition=number % PARTITIONS)
-                    self.keep(value, delivery, False)
-                    if chance.random() < 0.01:
-                        delivery.exception(TIMEOUT_S)
-                    if chance.random() < 0.003:
-                        producer.flush(TIMEOUT_S)
-            except KeyboardInterrupt:
-                self.interrupts += 1
+        for number in numbers:
+            value = b"%d:%d" % (name, number)
+            delivery = producer.send("t", value, partition=number % PARTITIONS)
+            self.keep(value, delivery, False)
+            if chance.random() < 0.01:
+                delivery.exception(TIMEOUT_S)
+            if chance.random() < 0.003:
+                producer.flush(TIMEOUT_S)
+
+    def send_until_ended(self, producer: Producer, name: int, numbers: Iterator[int]) -> bool:
+        """The same, until Ctrl-C has cut its work short: whether it has. Otherwise it is as good as before."""
+        try:
+            for number in numbers:
+                value = b"%d:%d" % (name, number)
+                delivery = producer.send("t", value, partition=number % PARTITIONS)
+                self.keep(value, delivery, False)
+                if self.chance.random() < 0.02:
+                    delivery.exception(TIMEOUT_S)
+        except ClientClosed:
+            return True
+        return False
 
 
 def shared_producer(broker: Broker, seed: int, cases: int) -> str:
     sending = Sending(seed)
     chance = sending.chance
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     settings = {
         "linger_ms": chance.choice([0, 1, 20]),
         "batch_size": chance.choice([0, 200, 2000, 16384]),
@@ -209,17 +254,17 @@ def shared_producer(broker: Broker, seed: int, cases: int) -> str:
         [lambda _: interrupt_main()] if has_interrupts else [lambda _: None],
         0.02,
     )
+    main_chance, numbers = random.Random(f"{seed} 0"), iter(range(each))
+
+    def work_interrupted() -> None:
+        interrupts.begin()
+        sending.send_interrupted(producer, 0, main_chance, numbers)
+        interrupts.end()
+
     for worker in workers:
         worker.start()
     with faults:
-        late = True
-        while late:
-            try:
-                with interrupts:
-                    sending.send_interrupted(producer, 0, random.Random(f"{seed} 0"), each)
-                late = False
-            except KeyboardInterrupt:
-                late = interrupts._thread.is_alive()
+        sending.interrupts += in_spite_of_interrupts(work_interrupted)
         try:
             time.sleep(0.05)  # one that is on its way strikes here
         except KeyboardInterrupt:
@@ -240,6 +285,34 @@ def shared_producer(broker: Broker, seed: int, cases: int) -> str:
         f"{len(sending.sent)} records of {threads + 1} threads, {faults.count if has_faults else 0} faults, "
         f"{sending.interrupts} interrupts, {sending.forks} forks"
     )
+
+
+def interrupted_producer(broker: Broker, seed: int, cases: int) -> str:
+    """Ctrl-C in a program that has no handler for it. A producer that it cuts short has ended, and another goes on.
+
+    What was acknowledged is in the log, once and in its place; what was not may be there or not.
+    """
+    sending = Sending(seed)
+    numbers = iter(range(cases))
+    interrupts = Chaos(random.Random(f"{seed} interrupts"), [lambda _: interrupt_main()], 0.02)
+
+    def made() -> Producer:
+        linger_ms = sending.chance.choice([0, 1])
+        return Producer(bootstrap_servers=broker.bootstrap, linger_ms=linger_ms, **QUICK)  # type: ignore[arg-type]
+
+    producers = [made()]
+
+    def work() -> None:
+        interrupts.begin()
+        while sending.send_until_ended(producers[-1], len(producers), numbers):
+            producers.append(made())
+        interrupts.end()
+
+    sending.interrupts += in_spite_of_interrupts(work)
+    for producer in producers:
+        producer.close(TIMEOUT_S)
+    check_log(broker, sending)
+    return f"{len(sending.sent)} records, {sending.interrupts} interrupts, {len(producers) - 1} producers ended"
 
 
 def check_log(broker: Broker, sending: Sending) -> None:
@@ -283,6 +356,7 @@ def transactions(broker: Broker, seed: int, cases: int) -> str:
         lambda drawn: broker.fail_next(
             drawn.choice(["EndTxn", "TxnOffsetCommit"]), "COORDINATOR_NOT_AVAILABLE", times=1, effect="after"
         ),
+        *[lambda drawn: broker.clear_faults()] * 3,  # else they heap up on a slow machine, and nothing gets through
     ]
     outcomes: list[tuple[str, list[bytes]]] = []
 
@@ -463,68 +537,176 @@ GROUPS: list[dict[str, Any]] = [
 
 
 def groups(broker: Broker, seed: int, cases: int) -> str:
-    chance = random.Random(seed)
-    settings = dict(chance.choice(GROUPS))
-    values = [b"%d" % number for number in range(cases)]
-    seen: Counter[bytes] = Counter()
-    guard, over = threading.Lock(), threading.Event()
-    failed: list[BaseException] = []
-    apis = ["Heartbeat", "ConsumerGroupHeartbeat", "JoinGroup", "SyncGroup", "OffsetCommit", "Fetch", "LeaveGroup"]
-    acts: list[Callable[[random.Random], Any]] = [
-        lambda drawn: broker.move_coordinator(group="g"),
-        lambda drawn: broker.fail_next(
-            "OffsetCommit", drawn.choice(["COORDINATOR_LOAD_IN_PROGRESS", "REBALANCE_IN_PROGRESS"]), times=1
-        ),
-        lambda drawn: broker.drop_connection(drawn.choice(apis), effect=drawn.choice(["before", "after"])),
-        lambda drawn: broker.delay(drawn.choice(["OffsetFetch", "Fetch", "OffsetCommit"]), ms=150, times=1),
-    ]
+    return Group(broker, seed, cases, is_static=False).run()
 
-    def member(drawn: random.Random) -> None:
-        while not over.is_set():
-            consumer = Consumer(
-                bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest", retry_backoff_ms=30,
-                auto_commit_interval_ms=drawn.choice([20, 100, 5000]), heartbeat_interval_ms=100, **settings,
-            )  # fmt: skip
-            consumer.subscribe(["t"])
-            for _ in range(drawn.randrange(20, 60)):
-                if over.is_set():
-                    break
+
+def static_groups(broker: Broker, seed: int, cases: int) -> str:
+    return Group(broker, seed, cases, is_static=True).run()
+
+
+class Group:
+    """Members that come and go. Each record is handed out at least once, and commits are held to what they promise.
+
+    A static member (KIP-345) has an instance id. Another consumer may take its place while it is at work: it is told so
+    (`FencedInstanceId`) and commits nothing more. Or it goes away without a word, and comes back under the same id. In
+    groups of the new protocol (KIP-848) the other is refused instead, until the first is gone (`UnreleasedInstanceId`).
+    """
+
+    def __init__(self, broker: Broker, seed: int, cases: int, *, is_static: bool) -> None:
+        self.broker = broker
+        self.seed = seed
+        self.is_static = is_static
+        self.settings = GROUPS[seed % len(GROUPS)]
+        self.values = [b"%d" % number for number in range(cases)]
+        self.seen: Counter[bytes] = Counter()
+        self.met: Counter[str] = Counter()
+        self.guard, self.over = threading.Lock(), threading.Event()
+        self.failed: list[BaseException] = []
+
+    def faults(self) -> list[Callable[[random.Random], Any]]:
+        apis = ["Heartbeat", "ConsumerGroupHeartbeat", "JoinGroup", "SyncGroup", "OffsetCommit", "Fetch", "LeaveGroup"]
+        broker = self.broker
+        return [
+            lambda drawn: broker.move_coordinator(group="g"),
+            lambda drawn: broker.fail_next(
+                "OffsetCommit", drawn.choice(["COORDINATOR_LOAD_IN_PROGRESS", "REBALANCE_IN_PROGRESS"]), times=1
+            ),
+            lambda drawn: broker.fail_next("OffsetCommit", "REQUEST_TIMED_OUT", times=1, effect="after"),
+            lambda drawn: broker.fail_next("FindCoordinator", "COORDINATOR_NOT_AVAILABLE", times=2),
+            lambda drawn: broker.drop_connection(drawn.choice(apis), effect=drawn.choice(["before", "after"])),
+            lambda drawn: broker.drop_connection("OffsetCommit", effect=drawn.choice(["before", "after"])),
+            lambda drawn: broker.delay(drawn.choice(["OffsetFetch", "Fetch", "OffsetCommit"]), ms=150, times=1),
+            *[lambda drawn: broker.clear_faults()] * 3,  # else they heap up on a slow machine
+        ]
+
+    def consumer(self, drawn: random.Random, name: int) -> Consumer:
+        instance = {"group_instance_id": f"instance-{name}", "session_timeout_ms": 6000} if self.is_static else {}
+        consumer = Consumer(
+            bootstrap_servers=self.broker.bootstrap, group_id="g", auto_offset_reset="earliest", retry_backoff_ms=30,
+            auto_commit_interval_ms=drawn.choice([20, 100, 5000]), heartbeat_interval_ms=100,
+            **instance, **self.settings,
+        )  # type: ignore[arg-type]  # fmt: skip
+        consumer.subscribe(["t"])
+        return consumer
+
+    def member(self, drawn: random.Random, name: int) -> None:
+        while not self.over.is_set():
+            consumer = self.consumer(drawn, name)
+            self.use(consumer, drawn, drawn.randrange(20, 60))
+            if self.is_static and drawn.random() < 0.4:
+                self.replace(consumer, drawn, name)
+            elif drawn.random() < 0.3:
+                self.met["away"] += 1
+                consumer._core.stop()  # without a word, as a process that is killed
+            with suppress(KafkaError):
+                consumer.close()
+
+    def replace(self, consumer: Consumer, drawn: random.Random, name: int) -> None:
+        """Two consumers with one instance id. The older one is told at the latest when it polls again."""
+        with self.consumer(drawn, name) as newer:
+            self.use(newer, drawn, 20)
+            until_s = time.monotonic() + TIMEOUT_S
+            while newer.assignment() and not self.over.is_set() and time.monotonic() < until_s:
                 try:
-                    found = consumer.poll(0.05, max_records=drawn.choice([5, 100, 500]))
-                    if drawn.random() < 0.1:
-                        consumer.commit()
+                    self.take(consumer.poll(0.05))
+                except FencedInstanceId:
+                    self.met["fenced"] += 1
+                    break
                 except KafkaError:
                     continue
-                with guard:
-                    seen.update(record.value or b"" for record in found)
+            self.use(newer, drawn, 10)
+
+    def use(self, consumer: Consumer, drawn: random.Random, polls: int) -> None:
+        for _ in range(polls):
+            if self.over.is_set():
+                return
             try:
-                consumer.close()
-            except KafkaError:
-                continue
+                self.take(consumer.poll(0.05, max_records=drawn.choice([5, 100, 500])))
+                if drawn.random() < 0.1:
+                    self.commit(consumer)
+                elif drawn.random() < 0.1:
+                    consumer.commit_async()
+            except FencedInstanceId:
+                self.met["fenced"] += 1
+                return
+            except KafkaError as problem:
+                self.met[type(problem).__name__] += 1
+                if isinstance(problem, UnreleasedInstanceId):
+                    time.sleep(0.05)
 
-    def run(drawn: random.Random) -> None:
+    def take(self, found: list[Any]) -> None:
+        with self.guard:
+            self.seen.update(record.value or b"" for record in found)
+
+    def commit(self, consumer: Consumer) -> None:
+        """If it returns, the group has what was consumed of all that the consumer still holds."""
+        before = dict(consumer._core.offsets.consumed())
+        consumer.commit()
+        held = consumer.assignment()
+        with Admin(bootstrap_servers=self.broker.bootstrap) as admin:
+            told = admin.list_consumer_group_offsets("g", timeout=30)["g"]
+        for partition, place in before.items():
+            committed = told.get(partition)
+            if partition in held and (committed is None or committed.offset < place.offset):
+                raise AssertionError(f"commit() returned, and {partition} is at {committed} and not at {place.offset}")
+        self.met["committed"] += 1
+
+    def work(self, drawn: random.Random, name: int) -> None:
         try:
-            member(drawn)
+            self.member(drawn, name)
         except BaseException as raised:
-            failed.append(raised)
+            self.failed.append(raised)
 
-    with Producer(bootstrap_servers=broker.bootstrap, linger_ms=2) as producer:
-        for number, value in enumerate(values):
-            producer.send("t", value, partition=number % PARTITIONS)
-    members = [threading.Thread(target=run, args=(random.Random(f"{seed} {name}"),)) for name in range(3)]
-    with Chaos(random.Random(f"{seed} faults"), acts, 0.3) as chaos, watching_commits(broker, failed):
-        for one in members:
-            one.start()
-        until_s = time.monotonic() + TIMEOUT_S
-        while len(seen) < cases and not failed and time.monotonic() < until_s:
-            time.sleep(0.05)
-        over.set()
-        for one in members:
-            one.join(TIMEOUT_S)
-    assert not failed, failed
-    missing = [value for value in values if value not in seen]
-    assert not missing, f"{len(missing)} records were never handed out, {missing[:3]} for instance"
-    return f"{cases} records, {sum(seen.values()) - cases} of them again, {chaos.count} faults, {settings}"
+    def run(self) -> str:
+        with Producer(bootstrap_servers=self.broker.bootstrap, linger_ms=2) as producer:
+            for number, value in enumerate(self.values):
+                producer.send("t", value, partition=number % PARTITIONS)
+        members = [
+            threading.Thread(target=self.work, args=(random.Random(f"{self.seed} {name}"), name)) for name in range(3)
+        ]
+        chaos = Chaos(random.Random(f"{self.seed} faults"), self.faults(), 0.3)
+        with watching_owners(self.failed), chaos, watching_commits(self.broker, self.failed):
+            for one in members:
+                one.start()
+            until_s = time.monotonic() + 2 * TIMEOUT_S
+            while not self.is_enough() and not self.failed and time.monotonic() < until_s:
+                time.sleep(0.05)
+            self.over.set()
+            for one in members:
+                one.join(TIMEOUT_S)
+        assert not self.failed, self.failed
+        missing = [value for value in self.values if value not in self.seen]
+        assert not missing, f"{len(missing)} records were never handed out, {missing[:3]} for instance"
+        again = sum(self.seen.values()) - len(self.values)
+        met = {**self.met, "faults": chaos.count, "handed out again": again}
+        return f"{len(self.values)} records, {met}, {self.settings}"
+
+    def is_enough(self) -> bool:
+        has_replaced = not self.is_static or self.met["fenced"] + self.met["UnreleasedInstanceId"] > 0
+        return len(self.seen) >= len(self.values) and has_replaced and self.met["committed"] > 0
+
+
+@contextmanager
+def watching_owners(failed: list[BaseException]) -> Iterator[None]:
+    """A commit is sent only for partitions that its consumer has at that moment: nobody here names offsets itself."""
+    made, overtake = ConsumerCore.__init__, Committer._overtake
+    owners: dict[int, ConsumerCore] = {}
+
+    def begin(core: ConsumerCore, *given: Any) -> None:
+        made(core, *given)
+        owners[id(core.offsets._committer)] = core
+
+    def check(committer: Committer, partitions: Any, number: int) -> None:
+        strange = [one for one in partitions if one not in owners[id(committer)].subscription.partitions]
+        if strange:
+            failed.append(AssertionError(f"a commit was sent for {strange}, which the consumer has not"))
+        overtake(committer, partitions, number)
+
+    ConsumerCore.__init__, Committer._overtake = begin, check  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        ConsumerCore.__init__, Committer._overtake = made, overtake  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -559,15 +741,19 @@ def watching_commits(broker: Broker, failed: list[BaseException]) -> Iterator[No
 
 SCENES: dict[str, Callable[[Broker, int, int], str]] = {
     "shared_producer": shared_producer,
+    "interrupted_producer": interrupted_producer,
     "transactions": transactions,
     "one_consumer": one_consumer,
     "groups": groups,
+    "static_groups": static_groups,
 }
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.heartbeat.interval.ms": "100",
     "group.consumer.min.heartbeat.interval.ms": "50",
     "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.session.timeout.ms": "1000",
 }
 
 
@@ -576,7 +762,9 @@ def main(scene: str, seed: int, cases: int) -> None:
     with Broker(SETTINGS) as broker:
         broker.create_topic("t", partitions=PARTITIONS)
         broker.create_topic("in", partitions=1)
-        print(f"{scene}, seed {seed}, {cases} cases: {SCENES[scene](broker, seed, cases)}")
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has background jobs ignore it
+        with nullcontext() if scene == "interrupted_producer" else interrupts_between_steps():
+            print(f"{scene}, seed {seed}, {cases} cases: {SCENES[scene](broker, seed, cases)}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Copies that are killed at any step, from a seed, and gone on with: `python copy_fuzz.py SEED CASES`.
+"""Copies that are killed at any step, from a seed, and gone on with: `python copy_fuzz.py SEED CASES [--nodes 3]`.
 
 A case is a topic of records of every kind, and a copy of it in another cluster. The copier is killed (`kill -9`) at a
-step that is drawn: before a call of its clients or of the file system, or a few milliseconds later. Or it kills the
-node of the source or the destination then, and goes on; the node comes again. It is started until it is through.
+step that is drawn: before a call of its clients or of the file system, or a few milliseconds later. Or it kills a node
+of the source or the destination then, and goes on; the node comes again. It is started until it is through.
 Then the copy is held against its source, byte for byte and in order: each record once with `--exactly-once` and
 `--keep-offsets`, at least once otherwise. Prints the seed, the number of cases, and who was killed how often.
 
@@ -30,7 +30,7 @@ from ottla.cli.records import copy_command
 from ottla.client.blocking.admin import Admin as BlockingAdmin
 from ottla.client.blocking.consumer import Consumer as BlockingConsumer
 from ottla.client.blocking.producer import Producer as BlockingProducer
-from ottla.testing import Broker
+from ottla.testing import Broker, Cluster
 
 TIMEOUT_S = 90
 HOWS = ("state", "group", "exactly-once", "keep-offsets")
@@ -146,11 +146,12 @@ def _copy(order: Order) -> None:
         os._exit(status)
 
 
+Nodes = Broker | Cluster
 Content = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
 
 class Fuzz:
-    def __init__(self, seed: int, copiers: Copiers, source: Broker, destination: Broker, directory: Path) -> None:
+    def __init__(self, seed: int, copiers: Copiers, source: Nodes, destination: Nodes, directory: Path) -> None:
         self.killed: Counter[str] = Counter()
         self.records = 0
         self._chance = random.Random(seed)
@@ -191,7 +192,7 @@ class Fuzz:
         """Returns whether the copy is through."""
         chance = self._chance
         step = int(2 ** chance.uniform(0, STEPS_LOG2)) if victim else NEVER
-        node = self._nodes.get(victim)
+        node = self._node_of(victim)
         pid = node.pid if node is not None else 0
         assert pid is not None
         delay_s = chance.choice((0, 0, chance.uniform(0, 0.005)))
@@ -213,6 +214,10 @@ class Fuzz:
         elif status:  # it may give up for a node that was killed, and for nothing else
             assert node is not None, f"copy {' '.join(words)} ended with {status}"
         return status == 0
+
+    def _node_of(self, victim: str) -> Broker | None:
+        nodes = self._nodes.get(victim)
+        return self._chance.choice([*nodes]) if isinstance(nodes, Cluster) else nodes
 
     def _fill(self, topic: str, partitions: int, *, can_have_gaps: bool) -> None:
         """Records of every kind, in a few batches of a codec each, or transactions. Each has a time of its own."""
@@ -294,21 +299,27 @@ def _difference(wanted: list[Any], got: list[Any]) -> str:
     return f"{len(wanted)} records became {len(got)}; the first that differs is {first}"
 
 
-def main(seed: int, cases: int) -> None:
+def main(seed: int, cases: int, nodes: int) -> None:
     faulthandler.dump_traceback_later(TIMEOUT_S * 3, exit=True)
     copiers = Copiers()
     try:
-        with Broker(faults=False) as source, Broker(faults=False) as destination, TemporaryDirectory() as directory:
+        with _nodes(nodes) as source, _nodes(nodes) as destination, TemporaryDirectory() as directory:
             fuzz = Fuzz(seed, copiers, source, destination, Path(directory))
             for number in range(cases):
                 fuzz.case(number)
         killed = ", ".join(f"{who} {count}" for who, count in sorted(fuzz.killed.items()))
-        print(f"copies, seed {seed}, {cases} cases: {fuzz.records} records; killed: {killed}")
+        on = "" if nodes == 1 else f" on {nodes} nodes"
+        print(f"copies{on}, seed {seed}, {cases} cases: {fuzz.records} records; killed: {killed}")
     finally:
         copiers.close()
+
+
+def _nodes(count: int) -> Nodes:
+    return Broker(faults=False) if count == 1 else Cluster(count, faults=False)
 
 
 if __name__ == "__main__":
     if "--canary" in sys.argv:
         break_copies()
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    nodes = int(sys.argv[sys.argv.index("--nodes") + 1]) if "--nodes" in sys.argv else 1
+    main(int(sys.argv[1]), int(sys.argv[2]), nodes)

@@ -24,6 +24,11 @@ def test_threads_that_share_a_producer(seed: int) -> None:
     fuzz("shared_producer", seed, 2000)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_producers_that_ctrl_c_cuts_short(seed: int) -> None:
+    fuzz("interrupted_producer", seed, 2000)
+
+
 @pytest.mark.parametrize("seed", [1])
 def test_transactions_under_faults(seed: int) -> None:
     fuzz("transactions", seed, 12)
@@ -34,18 +39,63 @@ def test_any_calls_of_one_consumer(seed: int) -> None:
     fuzz("one_consumer", seed, 500)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_groups_whose_members_come_and_go_while_replies_are_lost(seed: int) -> None:
+    """Each seed has one of the protocols: eager, cooperative, and the new one (KIP-848)."""
     fuzz("groups", seed, 800)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_static_members_that_are_replaced_and_come_back_while_replies_are_lost(seed: int) -> None:
+    fuzz("static_groups", seed, 800)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1000, 1025))
 @pytest.mark.parametrize(
-    ("scene", "cases"), [("shared_producer", 40_000), ("transactions", 150), ("one_consumer", 8000), ("groups", 10_000)]
+    ("scene", "cases"),
+    [
+        ("shared_producer", 40_000),
+        ("interrupted_producer", 40_000),
+        ("transactions", 150),
+        ("one_consumer", 8000),
+        ("groups", 10_000),
+        ("static_groups", 10_000),
+    ],
 )
 def test_many_seeds(scene: str, cases: int, seed: int) -> None:
     fuzz(scene, seed, cases)
+
+
+def test_interrupts_that_are_on_their_way_at_the_end_harm_nothing() -> None:
+    """Five of them strike while the main thread waits for the thread that sends them."""
+    program = """if True:
+    import random, signal, threading, time
+    from _thread import interrupt_main
+    from clients_fuzz import Chaos, in_spite_of_interrupts
+
+    begun = threading.Event()
+
+    def strike(_):
+        begun.set()
+        while not chaos._is_over:
+            time.sleep(0.001)
+        for _ in range(5):
+            time.sleep(0.05)
+            interrupt_main()
+
+    def work():
+        chaos.begin()
+        while not begun.is_set():
+            time.sleep(0.001)
+        chaos.end()
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    chaos = Chaos(random.Random(1), [strike], 0.002)
+    assert in_spite_of_interrupts(work) == 5
+    assert chaos.count == 1
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=TIMEOUT_S, cwd=PROGRAM.parent)
 
 
 def test_a_scene_that_fails_is_a_finding() -> None:

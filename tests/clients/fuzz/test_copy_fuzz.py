@@ -32,6 +32,17 @@ def test_a_copy_that_keeps_its_place_too_early_is_found() -> None:
         fuzz(1, 12, "--canary")
 
 
+def test_copies_between_clusters_whose_nodes_are_killed_are_complete() -> None:
+    printed = fuzz(2, 4, "--nodes", "3")
+    assert "copies on 3 nodes, seed 2, 4 cases: " in printed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1000, 1010))
+def test_many_seeds_of_copies_between_clusters(seed: int) -> None:
+    fuzz(seed, 30, "--nodes", "3")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1000, 1020))
 def test_many_seeds_of_copies(seed: int) -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from listening_addresses import listening_addresses
 
 from ottla.testing.free_ports import free_port
 from ottla.testing.node import RunningNode
+from tests.clients.listening_addresses import listening_addresses
 
 _LOOPBACK = {"0100007F", "00000000000000000000000001000000"}
 

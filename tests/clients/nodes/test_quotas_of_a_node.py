@@ -9,10 +9,7 @@ from select import select
 from urllib.request import urlopen
 
 import pytest
-from brokers import batch, fetch_request, only, produce_request
 from confluent_kafka import Producer as ConfluentProducer
-from eventually import eventually
-from wire_connection import WireConnection
 
 from ottla import Admin, Consumer, Producer, TopicPartition
 from ottla.admin import NewTopic
@@ -21,6 +18,9 @@ from ottla.errors import ThrottlingQuotaExceeded
 from ottla.testing.free_ports import free_port
 from ottla.testing.node import RunningNode
 from ottla.wire.messages import MetadataRequest
+from tests.clients.eventually import eventually
+from tests.interop.wire_connection import WireConnection
+from tests.unit.broker.brokers import batch, fetch_request, only, produce_request
 
 PRODUCE, FETCH, METADATA = 12, 12, 12
 _numbers = count()

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import confluent_client
 import pytest
 
 import ottla
+from tests.clients import confluent_client
 
 TIMEOUT_S = 60
 

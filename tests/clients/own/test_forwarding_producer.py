@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-import confluent_client
 import pytest
 
 import ottla
@@ -14,6 +13,7 @@ from ottla.client.producer.forwarded_batch import can_be_forwarded
 from ottla.records.batch import read_header
 from ottla.records.builder import BatchBuilder, build_batch
 from ottla.records.header import BatchHeader, Compression
+from tests.clients import confluent_client
 
 NOON_MS = 1_700_000_000_000
 FOREVER = {"retention_ms": "-1"}

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from apache_kafka import ApacheKafka
 from confluent_kafka import Consumer, Producer
-from eventually import eventually
-from target import Target
 
 from ottla import Admin, OffsetAndMetadata, TopicPartition, aio
 from ottla.admin import (
@@ -69,6 +66,9 @@ from ottla.errors import (
     UnsupportedVersion,
 )
 from ottla.testing.node import RunningNode
+from tests.clients.eventually import eventually
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.target import Target
 
 QUICK = {"group.initial.rebalance.delay.ms": 0}
 GUARDED = {

@@ -12,9 +12,6 @@ from typing import Any
 
 import confluent_kafka
 import pytest
-from apache_kafka import ApacheKafka
-from eventually import eventually
-from target import Target
 
 from ottla import Admin, Consumer, OffsetAndMetadata, RebalanceListener, TopicPartition, aio
 from ottla.admin import NewTopic
@@ -28,6 +25,9 @@ from ottla.errors import (
     Wakeup,
 )
 from ottla.testing.node import RunningNode
+from tests.clients.eventually import eventually
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.target import Target
 
 QUICK = {
     "group.initial.rebalance.delay.ms": 0,

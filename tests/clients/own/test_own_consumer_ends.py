@@ -103,24 +103,66 @@ def test_records_of_a_poll_that_was_interrupted_are_not_consumed(broker: Broker)
         from ottla import Consumer, TopicPartition
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has background jobs ignore it
         consumer = Consumer({settings_of(broker, "interrupted")!r})
-        consumer.assign([TopicPartition("clicks", 0)])
+        clicks = TopicPartition("clicks", 0)
+        consumer.assign([clicks])
+        poll, lock, found = consumer._core.poll, consumer._lock, []
+
+        def poll_and_tell(most, records):
+            poll(most, records)
+            found[:] = records
+
+        class InterruptedAfterIt:
+            __enter__ = staticmethod(lock.__enter__)
+
+            def __exit__(self, *how):
+                lock.__exit__(*how)
+                if found:
+                    consumer._core.poll, consumer._lock = poll, lock
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        consumer._core.poll, consumer._lock = poll_and_tell, InterruptedAfterIt()
+        try:
+            while True:
+                consumer.poll(1.0)
+        except KeyboardInterrupt:
+            assert consumer.position(clicks) == 0
+            assert [record.value for record in consumer.poll(10.0)] == [b"v"]
+        consumer.close()
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_a_poll_that_was_interrupted_in_the_middle_of_its_work_ends_the_consumer_and_commits_nothing(
+    broker: Broker,
+) -> None:
+    program = f"""if True:
+        import os, signal
+        from ottla import Consumer, TopicPartition
+        from ottla.errors import ClientClosed
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        consumer = Consumer({settings_of(broker, "torn")!r})
+        clicks = TopicPartition("clicks", 0)
+        consumer.assign([clicks])
         poll = consumer._core.poll
 
         def interrupted(most, records):
             poll(most, records)
             if records:
                 os.kill(os.getpid(), signal.SIGINT)
-            return records
 
         consumer._core.poll = interrupted
         try:
             while True:
                 consumer.poll(1.0)
         except KeyboardInterrupt:
-            assert consumer.position(TopicPartition("clicks", 0)) == 0
-            consumer._core.poll = poll
-            assert [record.value for record in consumer.poll(10.0)] == [b"v"]
-        consumer.close()
+            pass
+        try:
+            consumer.poll(1.0)
+            raise AssertionError("it is still used")
+        except ClientClosed:
+            consumer.close()
+        with Consumer({settings_of(broker, "torn")!r}) as another:
+            assert another.committed([clicks]) == {{clicks: None}}
     """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
@@ -135,27 +177,19 @@ def test_a_chunk_of_a_poll_arrow_that_was_interrupted_is_not_consumed(broker: Br
         consumer = Consumer({settings_of(broker, "interrupted-arrow")!r})
         clicks = TopicPartition("clicks", 0)
         consumer.assign([clicks])
-        to_arrow, read_up = arrow_chunks.to_arrow, consumer._core.chunks.read_up
+        to_arrow = arrow_chunks.to_arrow
 
-        def interrupt(work):
-            def interrupted(*args, **options):
-                work(*args, **options)
-                os.kill(os.getpid(), signal.SIGINT)
-            return interrupted
+        def interrupted(*args, **options):
+            to_arrow(*args, **options)
+            os.kill(os.getpid(), signal.SIGINT)
 
-        def poll_until_interrupted():
-            try:
-                while True:
-                    consumer.poll_arrow(1.0)
-            except KeyboardInterrupt:
-                assert consumer.position(clicks) == 0, consumer.position(clicks)
-
-        arrow_chunks.to_arrow = interrupt(to_arrow)
-        poll_until_interrupted()
+        arrow_chunks.to_arrow = interrupted
+        try:
+            while True:
+                consumer.poll_arrow(1.0)
+        except KeyboardInterrupt:
+            assert consumer.position(clicks) == 0, consumer.position(clicks)
         arrow_chunks.to_arrow = to_arrow
-        consumer._core.chunks.read_up = interrupt(read_up)
-        poll_until_interrupted()
-        consumer._core.chunks.read_up = read_up
         assert consumer.poll_arrow(10.0).column("value").to_pylist() == [b"v"]
         consumer.close()
     """
@@ -177,8 +211,8 @@ def test_a_deserializer_does_not_keep_the_client_from_its_work(broker: Broker) -
         reader = Thread(target=lambda: read.extend(poll_some(consumer)))
         reader.start()
         assert began.wait(30)
-        assert consumer._lock._lock.acquire(timeout=30), "the loop's thread could not do its work"
-        consumer._lock._lock.release()
+        assert consumer._lock.acquire(timeout=30), "the loop's thread could not do its work"
+        consumer._lock.release()
         may_go_on.set()
         reader.join(30)
         assert [record.value for record in read] == [b"v"]

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-import confluent_client
 import pyarrow as pa
 import pytest
-from target import a_target
 
 import ottla
 import ottla.aio
@@ -24,6 +22,8 @@ from ottla.client.errors import (
     UnknownTopicOrPartition,
 )
 from ottla.client.producer.append import partition_for_key
+from tests.clients import confluent_client
+from tests.interop.target import a_target
 
 TIMEOUT_S = 60
 

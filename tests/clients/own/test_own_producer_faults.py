@@ -3,11 +3,11 @@
 import random
 from typing import Any
 
-import confluent_client
 import pytest
 
 import ottla
 from ottla.client.errors import KafkaError
+from tests.clients import confluent_client
 
 TIMEOUT_S = 60
 RECORDS = 2000

@@ -224,6 +224,84 @@ def test_interceptors_see_and_change_records(bootstrap: str, topic: str) -> None
     assert spy.told[-1] == "closed"
 
 
+class Careless(ottla.ProducerInterceptor, ottla.ConsumerInterceptor):
+    """Does as it is told: raises after it has emptied what it was given, or returns nothing."""
+
+    def __init__(self, raises: BaseException | None) -> None:
+        self.raises = raises
+
+    def on_send(self, record: ottla.RecordToSend) -> Any:
+        if self.raises is not None:
+            raise self.raises
+
+    def on_consume(self, records: list[Any]) -> Any:
+        if self.raises is not None:
+            records.clear()
+            raise self.raises
+
+
+@pytest.mark.parametrize("raises", [ValueError("of an interceptor"), None])
+def test_an_interceptor_that_fails_costs_no_record(
+    bootstrap: str, topic: str, raises: Exception | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    careless = Careless(raises)
+    with ottla.Producer(bootstrap_servers=bootstrap, interceptor_classes=[careless]) as producer:
+        producer.send(topic, b"v").result(TIMEOUT_S)
+    with ottla.Consumer(bootstrap_servers=bootstrap, interceptor_classes=[careless]) as consumer:
+        consumer.assign([ottla.TopicPartition(topic, 0)])
+        consumer.seek_to_beginning()
+        assert [record.value for record in consumer.poll(TIMEOUT_S)] == [b"v"]
+    assert ("of an interceptor" if raises else "Careless.on_send returned a NoneType") in caplog.text
+
+
+def test_records_whose_interceptor_is_interrupted_are_handed_out_by_the_next_poll(bootstrap: str, topic: str) -> None:
+    with ottla.Producer(bootstrap_servers=bootstrap) as producer:
+        producer.send(topic, b"v").result(TIMEOUT_S)
+    careless = Careless(KeyboardInterrupt())
+    with ottla.Consumer(
+        bootstrap_servers=bootstrap, group_id=topic, auto_offset_reset="earliest", interceptor_classes=[careless]
+    ) as consumer:
+        partition = ottla.TopicPartition(topic, 0)
+        consumer.assign([partition])
+        with pytest.raises(KeyboardInterrupt):
+            consumer.poll(TIMEOUT_S)
+        consumer.commit()
+        committed = consumer.committed([partition])[partition]
+        assert committed is None or committed.offset == 0
+        careless.raises = ValueError()
+        assert [record.value for record in consumer.poll(TIMEOUT_S)] == [b"v"]
+
+
+class Backwards(ottla.ConsumerInterceptor):
+    def on_consume(self, records: list[Any]) -> list[Any]:
+        return records[::-1]
+
+
+def test_a_loop_that_ends_among_records_in_another_order_loses_none(bootstrap: str, topic: str) -> None:
+    with ottla.Producer(bootstrap_servers=bootstrap, linger_ms=1000) as producer:
+        for number in range(5):
+            producer.send(topic, b"%d" % number)
+    with ottla.Consumer(bootstrap_servers=bootstrap, interceptor_classes=[Backwards()]) as consumer:
+        consumer.assign([ottla.TopicPartition(topic, 0)])
+        consumer.seek_to_beginning()
+        seen = {next(iter(consumer)).value}
+        while len(seen) < 5:
+            found = consumer.poll(TIMEOUT_S)
+            assert found, f"only {seen} were handed out"
+            seen.update(record.value for record in found)
+
+
+@pytest.mark.parametrize("interval_s", [0, -1, float("nan")])
+def test_statistics_need_time_between_them(bootstrap: str, interval_s: float) -> None:
+    with (
+        ottla.Producer(bootstrap_servers=bootstrap) as producer,
+        ottla.Consumer(bootstrap_servers=bootstrap) as consumer,
+    ):
+        for client in (producer, consumer):
+            with pytest.raises(ValueError, match="more than 0"):
+                client.on_statistics(print, interval_s)  # type: ignore[attr-defined]
+
+
 def test_errors_and_statistics_are_told_to_callbacks() -> None:
     with Broker() as broker:
         broker.create_topic("t", partitions=1)

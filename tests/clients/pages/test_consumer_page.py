@@ -1,6 +1,7 @@
 """Every example of docs/clients/consumer.md runs, as it stands there."""
 
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,5 +43,20 @@ def test_an_example_does_what_it_says(bootstrap: str, number: int) -> None:
                 said, _ = run.communicate(timeout=RUN_TIMEOUT_S)
                 assert run.returncode == 0, said
                 assert said, "it shows nothing"
+        finally:
+            run.kill()
+
+
+def test_a_signal_ends_the_program_that_has_a_handler_for_it(bootstrap: str) -> None:
+    (program,) = [example for example in EXAMPLES if "signal.signal" in example]
+    program = program.replace("localhost:9092", bootstrap).replace('"billing"', '"billing-and-stopping"')
+    command = [sys.executable, "-u", "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        try:
+            assert run.stdout is not None
+            assert any("value-2" in line for line in run.stdout)
+            run.send_signal(signal.SIGINT)
+            said, _ = run.communicate(timeout=RUN_TIMEOUT_S)
+            assert (run.returncode, said) == (0, "stopping\n")
         finally:
             run.kill()

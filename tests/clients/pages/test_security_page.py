@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from eventually import eventually
 
 from ottla.testing.free_ports import free_ports
 from ottla.testing.node import RunningNode
+from tests.clients.eventually import eventually
 
 PAGE = Path(__file__).parents[3] / "docs" / "security.md"
 SECTION = "## From a plain node to SASL_SSL with ACLs, in ten commands"

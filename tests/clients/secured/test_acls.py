@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from sasl_node import PLAIN_USERS, a_sasl_node
 
 from ottla.cli.main import main
 from ottla.testing.free_ports import free_ports
+from tests.interop.sasl_node import PLAIN_USERS, a_sasl_node
 
 WAIT_S = 60.0
 ALICE = "User:alice"

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from eventually import eventually
-from sasl_node import PLAIN_USERS, SaslNode, a_sasl_node
-from wire_connection import WireConnection
 
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.wire.errors import ErrorCode
@@ -20,6 +17,9 @@ from ottla.wire.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
+from tests.clients.eventually import eventually
+from tests.interop.sasl_node import PLAIN_USERS, SaslNode, a_sasl_node
+from tests.interop.wire_connection import WireConnection
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from eventually import eventually
-from logging_in import logs_in
 
 from ottla import Admin, Consumer, NewTopic, Producer, aio
 from ottla.admin import Password, ScramDeletion, ScramMechanism, ScramUpsertion
 from ottla.errors import KafkaError, SaslAuthenticationFailed, SslAuthenticationFailed, UnsupportedSaslMechanism
 from ottla.security.tls.issuing import Authority
 from ottla.testing import Broker
+from tests.clients.eventually import eventually
+from tests.clients.secured.logging_in import logs_in
 
 PROTOCOLS = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
 LARGE = bytes(range(256)) * 2000

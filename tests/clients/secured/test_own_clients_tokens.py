@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eventually import eventually
-from logging_in import logs_in
-from sasl_node import PLAIN_USERS, SaslNode, a_sasl_node
-from token_provider import Provider
 
 from ottla import Admin, Producer
 from ottla.errors import PolicyViolation, SaslAuthenticationFailed
 from ottla.security.tls.issuing import Authority
+from tests.clients.eventually import eventually
+from tests.clients.secured.logging_in import logs_in
+from tests.interop.sasl_node import PLAIN_USERS, SaslNode, a_sasl_node
+from tests.unit.security.sasl.token_provider import Provider
 
 MODULES = "org.apache.kafka.common.security"
 ALLOWED_URLS = "OTTLA_OAUTHBEARER_ALLOWED_URLS"

@@ -9,14 +9,14 @@ import kafka
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka.admin import AdminClient
-from eventually import eventually
 from kafka.admin import KafkaAdminClient
-from sasl_node import PLAIN_USERS, SCRAM_USERS, SaslNode, a_sasl_node, add_scram_users, alter_user
-from wire_connection import WireConnection
 
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest
+from tests.clients.eventually import eventually
+from tests.interop.sasl_node import PLAIN_USERS, SCRAM_USERS, SaslNode, a_sasl_node, add_scram_users, alter_user
+from tests.interop.wire_connection import WireConnection
 
 _S = 20
 

@@ -13,9 +13,10 @@ import pytest
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka.admin import AdminClient
-from eventually import eventually
-from sasl_node import SaslNode, a_sasl_node
-from token_provider import Provider, unsecured
+
+from tests.clients.eventually import eventually
+from tests.interop.sasl_node import SaslNode, a_sasl_node
+from tests.unit.security.sasl.token_provider import Provider, unsecured
 
 PROVIDER = Provider()
 _HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from access_requests import MINE, NAMES, ON_BROKERS, ON_CONTROLLERS, Make, TopicIds
-
 from ottla.wire.acls import CLUSTER_NAME, AclOperation, AclPermission, AclResource, PatternType
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import WireStruct
 from ottla.wire.messages import CreateAclsRequest
+from tests.golden.access.access_requests import MINE, NAMES, ON_BROKERS, ON_CONTROLLERS, Make, TopicIds
 
 FACTS = Path(__file__).parent / "access-kafka-4.3.1.json"
 PRINCIPAL = "User:bob"

@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from whole_nodes import COMBINED, WholeNode
-
 from ottla.runtime.request import ClientConnection, RefusedRequest, RequestContext
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire import messages as m
 from ottla.wire.frame import decode_request, encode_request
 from ottla.wire.message import Message
+from tests.unit.node.whole_nodes import COMBINED, WholeNode
 
 ADMIN = "User:admin"
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"

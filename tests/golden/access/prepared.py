@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from access_requests import MINE, OTHER, TopicIds
-
 from ottla.wire import messages as m
+from tests.golden.access.access_requests import MINE, OTHER, TopicIds
 
 Send = Callable[[Any, int], Any]
 

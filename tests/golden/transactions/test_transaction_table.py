@@ -6,9 +6,10 @@ The table was made by asking Apache Kafka the same, and `tests/interop` asks it 
 from collections.abc import Iterator
 from typing import Any
 
-from brokers import NOW_MS, Reply, TestNode
-from transaction_scenes import NEW, PENDING, WRITTEN, log_request
-from transaction_table import (
+from ottla.wire.message import Message
+from ottla.wire.messages import AllocateProducerIdsResponse, FeatureLevelRecord
+from tests.golden.transactions.transaction_scenes import NEW, PENDING, WRITTEN, log_request
+from tests.golden.transactions.transaction_table import (
     QUESTIONS,
     WAITS,
     Cluster,
@@ -19,9 +20,7 @@ from transaction_table import (
     pending_scene,
     read_facts,
 )
-
-from ottla.wire.message import Message
-from ottla.wire.messages import AllocateProducerIdsResponse, FeatureLevelRecord
+from tests.unit.broker.brokers import NOW_MS, Reply, TestNode
 
 FACTS = read_facts()
 COORDINATOR = "__transaction_state"

@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transaction_scenes import (
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+from ottla.wire.messages import TxnOffsetCommitRequest
+from tests.golden.transactions.transaction_scenes import (
     GROUP,
     LAST_EPOCH,
     NEW,
@@ -30,10 +33,6 @@ from transaction_scenes import (
     settle,
     written_id,
 )
-
-from ottla.wire.errors import ErrorCode
-from ottla.wire.message import Message
-from ottla.wire.messages import TxnOffsetCommitRequest
 
 FACTS = Path(__file__).parent / "transactions-kafka-4.3.1.json"
 OLDER = "transaction.version 0: "

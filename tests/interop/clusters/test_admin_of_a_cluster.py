@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from apache_kafka import ApacheKafka
 from confluent_kafka import Producer
 
 from ottla import Admin, TopicPartition
 from ottla.admin import ElectionType, NewTopic, OffsetSpec, PartitionDescription
 from ottla.errors import KafkaError, UnknownTopicOrPartition
+from tests.interop.apache_kafka import ApacheKafka
 
 pytestmark = pytest.mark.interop
 

@@ -7,14 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
-from chaos_cluster import APACHE_KAFKA, NODE_IDS, OURS, TIMEOUT_S, ChaosCluster
-from chaos_load import Load
-from recorder import Recorder
 
 from ottla import Admin
 from ottla.admin import FeatureUpdate, UpgradeType
 from ottla.testing.chaos.operations import Outcome
 from ottla.testing.chaos.verdict import counts, judge, table
+from tests.chaos.chaos_cluster import APACHE_KAFKA, NODE_IDS, OURS, TIMEOUT_S, ChaosCluster
+from tests.chaos.chaos_load import Load
+from tests.chaos.recorder import Recorder
 
 pytestmark = pytest.mark.interop
 

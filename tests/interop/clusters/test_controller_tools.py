@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from apache_kafka import MAIN_CLASSES, java
 
 from ottla.testing.free_ports import free_ports
 from ottla.testing.node import RunningNode
+from tests.interop.apache_kafka import MAIN_CLASSES, java
 
 pytestmark = pytest.mark.interop
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from apache_kafka import CLUSTER_ID, ApacheKafka
 
 from ottla.base.ids import TopicPartition, Uuid, uuid_text
 from ottla.cli.storage import main as kafka_storage
@@ -27,6 +26,7 @@ from ottla.runtime.metadata.storage.store import MetadataStore
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_workers import StepWorkers
 from ottla.wire.messages import ConfigRecord, PartitionRecord, TopicRecord
+from tests.interop.apache_kafka import CLUSTER_ID, ApacheKafka
 
 pytestmark = pytest.mark.interop
 

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from apache_kafka import QUICK_START, VERSION, libraries
 
 from ottla.cli.metadata_shell.shell import main
+from tests.interop.apache_kafka import QUICK_START, VERSION, libraries
 
 pytestmark = pytest.mark.interop
 
@@ -129,7 +129,7 @@ def test_golden_metadata_looks_the_same(
 def test_every_kind_of_record_looks_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rich_metadata import write_snapshot
+    from tests.unit.cli.rich_metadata import write_snapshot
 
     assert_the_same_is_printed(write_snapshot(tmp_path), capsys, monkeypatch)
 
@@ -138,7 +138,7 @@ def test_every_kind_of_record_looks_the_same(
 def test_a_single_command_prints_the_same(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from rich_metadata import write_snapshot
+    from tests.unit.cli.rich_metadata import write_snapshot
 
     path = write_snapshot(tmp_path)
     assert main(["--snapshot", str(path), *command]) == 0

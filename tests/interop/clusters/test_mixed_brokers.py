@@ -4,10 +4,10 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from mixed_cluster import APACHE_KAFKA, OURS, MixedCluster, eventually
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.admin import ElectionType
+from tests.interop.mixed_cluster import APACHE_KAFKA, OURS, MixedCluster, eventually
 
 pytestmark = pytest.mark.interop
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apache_kafka import java
-from mixed_cluster import APACHE_KAFKA, OURS, WAIT_S, MixedCluster, eventually
 
 from ottla.admin import NewTopic
 from ottla.cli.local_cluster.cluster_making import make_cluster
 from ottla.cli.local_cluster.node_process import start_process, wait_until_ready
 from ottla.client.blocking.admin import Admin
+from tests.interop.apache_kafka import java
+from tests.interop.mixed_cluster import APACHE_KAFKA, OURS, WAIT_S, MixedCluster, eventually
 
 pytestmark = pytest.mark.interop
 

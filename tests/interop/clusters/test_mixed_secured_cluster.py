@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from certificate_maker import Authority
-from mixed_cluster import APACHE_KAFKA, OURS, MixedCluster, eventually
-from secured_kafka import OAUTH_MODULE, PLAIN_MODULE, SCRAM_MODULE
-from token_provider import Provider
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.admin import AclBinding, AclOperation, AclPermission, AclResourceType, PatternType
 from ottla.errors import ClusterAuthorizationFailed, TopicAuthorizationFailed
+from tests.interop.certificate_maker import Authority
+from tests.interop.mixed_cluster import APACHE_KAFKA, OURS, MixedCluster, eventually
+from tests.interop.secured_kafka import OAUTH_MODULE, PLAIN_MODULE, SCRAM_MODULE
+from tests.unit.security.sasl.token_provider import Provider
 
 pytestmark = pytest.mark.interop
 

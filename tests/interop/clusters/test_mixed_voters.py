@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from mixed_cluster import APACHE_KAFKA, OURS, MixedCluster, eventually
 
 from ottla.admin import NewTopic
 from ottla.client.blocking.admin import Admin
+from tests.interop.mixed_cluster import APACHE_KAFKA, OURS, MixedCluster, eventually
 
 pytestmark = pytest.mark.interop
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from apache_kafka import CLUSTER_ID, ApacheKafka
 
 from ottla.cli.local_cluster.cluster_layout import NodeFiles
 from ottla.cli.local_cluster.node_process import end_of, start_process
 from ottla.cli.storage import main as storage
 from ottla.testing.free_ports import free_ports
+from tests.interop.apache_kafka import CLUSTER_ID, ApacheKafka
 
 pytestmark = pytest.mark.interop
 

@@ -1,6 +1,6 @@
 """Three nodes of Apache Kafka are asked the whole table of transaction coordinators again: it is what they do.
 
-`PYTHONPATH=tests/interop:tests/golden/transactions python tests/interop/clusters/test_transaction_table_and_kafka.py`
+`python -m tests.interop.clusters.test_transaction_table_and_kafka`
 writes the table anew.
 
 Node 1 coordinates. Node 3 is the only replica of the topic `held` and is killed before anything is asked, so markers
@@ -17,10 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_kafka import libraries
-from mixed_cluster import APACHE_KAFKA, MixedCluster, eventually
-from transaction_scenes import PENDING, WRITTEN, log_request
-from transaction_table import (
+
+from ottla import Admin, NewTopic
+from ottla.admin import ElectionType
+from ottla.base.ids import TopicPartition
+from ottla.wire.message import Message
+from ottla.wire.messages import FindCoordinatorRequest, InitProducerIdRequest
+from tests.golden.transactions.transaction_scenes import PENDING, WRITTEN, log_request
+from tests.golden.transactions.transaction_table import (
     FACTS,
     WAITS,
     Cluster,
@@ -31,13 +35,9 @@ from transaction_table import (
     read_facts,
     write_facts,
 )
-from wire_connection import WireConnection
-
-from ottla import Admin, NewTopic
-from ottla.admin import ElectionType
-from ottla.base.ids import TopicPartition
-from ottla.wire.message import Message
-from ottla.wire.messages import FindCoordinatorRequest, InitProducerIdRequest
+from tests.interop.apache_kafka import libraries
+from tests.interop.mixed_cluster import APACHE_KAFKA, MixedCluster, eventually
+from tests.interop.wire_connection import WireConnection
 
 pytestmark = pytest.mark.interop
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import uuid
 
-from group_scenes import Beat, Talk, commit, heartbeat, join, new_member, subscription, sync
-
 from ottla.base.ids import Uuid
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeGroupsRequest
+from tests.interop.group_scenes import Beat, Talk, commit, heartbeat, join, new_member, subscription, sync
 
 SILENCE_S = 15
 """How long whoever is not heard of again is waited for."""

@@ -18,12 +18,12 @@ import time
 from collections.abc import Iterator
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
-from consumers_of_groups import SILENCE_S, ClassicMembers, ConsumerMember
-from group_scenes import Talk, fetch
-from raw_producer import NEW, OLD, RawProducer, until
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeTransactionsRequest
+from tests.interop.group_scenes import Talk, fetch
+from tests.interop.groups.consumers_of_groups import SILENCE_S, ClassicMembers, ConsumerMember
+from tests.interop.groups.raw_producer import NEW, OLD, RawProducer, until
 
 LEAVES: dict[str, object] = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 3_600_000,
@@ -145,13 +145,13 @@ class LeftBehind:
             newcomer.init()
             zombie.move_to(bootstrap)
             assert zombie.end_error(committed=True) is ErrorCode.PRODUCER_FENCED
-            self._go_on(newcomer)
+            self._resume(newcomer)
         for producer in self.commits:
-            self._go_on(producer)
+            self._resume(producer)
         ended = [*self.commits, *self.fenced]
         until(lambda: {self._state(talk, one) for one in ended}, lambda states: states == {"CompleteCommit"})
 
-    def _go_on(self, producer: RawProducer) -> None:
+    def _resume(self, producer: RawProducer) -> None:
         """One more transaction."""
         self._write(producer, "next")
         producer.end(committed=True)

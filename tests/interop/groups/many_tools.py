@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from apache_kafka import MAIN_CLASSES, QUICK_START, libraries
+from tests.interop.apache_kafka import MAIN_CLASSES, QUICK_START, libraries
 
 END_TIMEOUT_S = 30
 

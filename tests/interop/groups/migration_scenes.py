@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from group_scenes import (
+from ottla.base.ids import Uuid
+from ottla.wire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
+from ottla.wire.record_values import encode_versioned
+from tests.interop.group_scenes import (
     Beat,
     Scene,
     Talk,
@@ -20,17 +30,6 @@ from group_scenes import (
     new_member,
     sync,
 )
-
-from ottla.base.ids import Uuid
-from ottla.wire.messages import (
-    ConsumerGroupDescribeRequest,
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
-    ListGroupsRequest,
-)
-from ottla.wire.record_values import encode_versioned
 
 JOINING: dict[str, Any] = {
     "rebalance_timeout_ms": 60_000,

@@ -1,6 +1,6 @@
 """Classic groups as they might be, from a seed: members come, go, change their minds, miss rounds and lie.
 
-    PYTHONPATH=tests/interop python tests/interop/groups/random_groups.py SEED COUNT \\
+    python -m tests.interop.groups.random_groups SEED COUNT \\
         > tests/unit/client/membership/groups_of_kafka.jsonl
 
 writes groups of each assignor with what Apache Kafka's assignors decide, for tests that have no Java.
@@ -15,12 +15,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from apache_kafka import java
-
 from ottla.base.ids import TopicPartition
 from ottla.client.membership.assignors.assignor import MemberSubscription, Topics
 from ottla.client.membership.assignors.by_name import ASSIGNORS
 from ottla.client.membership.classic.consumer_protocol import read_assignment, read_subscription, write_subscription
+from tests.interop.apache_kafka import java
 
 CLIENT_IDS = ("consumer", "c", "billing-é", "\U0001f600", "\uffee")  # the last two: Java sorts them by UTF-16 units
 

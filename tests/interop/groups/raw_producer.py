@@ -19,8 +19,6 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from compared_nodes import Connection
-
 from ottla.records.builder import BatchBuilder
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -33,6 +31,7 @@ from ottla.wire.messages import (
     ProduceRequest,
     TxnOffsetCommitRequest,
 )
+from tests.interop.compared_nodes import Connection
 
 READY_WITHIN_S = 30.0
 OLD, NEW = 0, 2

@@ -3,10 +3,10 @@
 from random import Random
 
 import pytest
-from random_groups import decided_by_kafka, decided_by_us, random_group, read_decided
 
 from ottla.client.membership.assignors.by_name import ASSIGNORS
 from ottla.client.membership.assignors.sticky_data import read_held
+from tests.interop.groups.random_groups import decided_by_kafka, decided_by_us, random_group, read_decided
 
 pytestmark = pytest.mark.interop
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from apache_kafka import ApacheKafka
-from group_scenes import Talk
-from left_behind import FINDS, LEAVES, LeftBehind
 
 from ottla.testing.node import RunningNode
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.group_scenes import Talk
+from tests.interop.groups.left_behind import FINDS, LEAVES, LeftBehind
 
 pytestmark = pytest.mark.interop
 

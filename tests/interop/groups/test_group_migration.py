@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apache_kafka import ApacheKafka
-from group_scenes import Talk
-from migration_scenes import SCENES, whatever_the_policy
-from test_group_replies import CONFIG, batches
 
 from ottla.testing.node import RunningNode
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.group_scenes import Talk
+from tests.interop.groups.migration_scenes import SCENES, whatever_the_policy
+from tests.interop.groups.test_group_replies import CONFIG, batches
 
 pytestmark = pytest.mark.interop
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_kafka import ApacheKafka
-from group_scenes import SCENES, StandIns, Talk
 
 from ottla.records.batch import complete_batches
 from ottla.records.reader import read_records
 from ottla.testing.node import RunningNode
 from ottla.wire.record_values import CoordinatorTopic, decode_key, decode_value
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.group_scenes import SCENES, StandIns, Talk
 
 pytestmark = pytest.mark.interop
 

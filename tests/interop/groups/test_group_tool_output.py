@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from apache_kafka import ApacheKafka
 from confluent_kafka import Producer
-from consumers_of_groups import ConsumerMember
-from group_scenes import Talk, commit, fetch, new_member, subscription, sync
-from many_tools import ManyTools
-from raw_producer import until
 
 from ottla.testing.node import RunningNode
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConsumerProtocolAssignment
 from ottla.wire.record_values import encode_versioned
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.group_scenes import Talk, commit, fetch, new_member, subscription, sync
+from tests.interop.groups.consumers_of_groups import ConsumerMember
+from tests.interop.groups.many_tools import ManyTools
+from tests.interop.groups.raw_producer import until
 
 pytestmark = pytest.mark.interop
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from apache_kafka import MAIN_CLASSES, java
-from target import Target, a_target
+
+from tests.interop.apache_kafka import MAIN_CLASSES, java
+from tests.interop.target import Target, a_target
 
 pytestmark = pytest.mark.interop
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from apache_kafka import MAIN_CLASSES, QUICK_START, libraries
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from group_reader import SESSION_TIMEOUT_MS
-from target import Target, a_target
+
+from tests.interop.apache_kafka import MAIN_CLASSES, QUICK_START, libraries
+from tests.interop.groups.group_reader import SESSION_TIMEOUT_MS
+from tests.interop.target import Target, a_target
 
 pytestmark = pytest.mark.interop
 

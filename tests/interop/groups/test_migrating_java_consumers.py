@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from types import TracebackType
 
 import pytest
-from apache_kafka import MAIN_CLASSES, QUICK_START, libraries
 from confluent_kafka import Producer
-from group_scenes import Talk
-from target import Target, a_target
 
 from ottla.wire.messages import ConsumerGroupDescribeRequest, DescribeGroupsRequest, ListGroupsRequest
+from tests.interop.apache_kafka import MAIN_CLASSES, QUICK_START, libraries
+from tests.interop.group_scenes import Talk
+from tests.interop.target import Target, a_target
 
 pytestmark = pytest.mark.interop
 

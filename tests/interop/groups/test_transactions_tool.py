@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
-from apache_kafka import MAIN_CLASSES, ApacheKafka, java
-from group_scenes import Talk
-from raw_producer import OLD, RawProducer
 
 from ottla.testing.node import RunningNode
 from ottla.wire.errors import ErrorCode
+from tests.interop.apache_kafka import MAIN_CLASSES, ApacheKafka, java
+from tests.interop.group_scenes import Talk
+from tests.interop.groups.raw_producer import OLD, RawProducer
 
 pytestmark = pytest.mark.interop
 

@@ -1,7 +1,8 @@
 """The runner itself: a node starts, serves, stops, and finds its data again; a killed one leaves no marker."""
 
 import pytest
-from apache_kafka import ApacheKafka, ApacheKafkaError
+
+from tests.interop.apache_kafka import ApacheKafka, ApacheKafkaError
 
 pytestmark = pytest.mark.interop
 

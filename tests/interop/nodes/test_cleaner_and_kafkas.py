@@ -10,14 +10,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from apache_kafka import ApacheKafka
 
 from ottla.base.ids import TopicPartition
 from ottla.log.checkpoint import read_offsets
 from ottla.log.cleaning.cleaning import clean
-from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleanedSegment
-from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
+from ottla.log.cleaning.planning import CleanerLimits, cleanable, plan_cleaning
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import PartitionLog
@@ -26,6 +24,7 @@ from ottla.records.batch import Compression
 from ottla.records.reader import read_records
 from ottla.testing.clock import FixedClock
 from ottla.testing.history import BatchSource
+from tests.interop.apache_kafka import ApacheKafka
 
 pytestmark = pytest.mark.interop
 

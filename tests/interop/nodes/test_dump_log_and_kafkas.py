@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from apache_kafka import MAIN_CLASSES, java
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.cli.dump_log import main
@@ -14,6 +13,7 @@ from ottla.log.log_dirs import LogDirs
 from ottla.records.builder import BatchBuilder
 from ottla.records.header import Compression
 from ottla.testing.clock import FixedClock
+from tests.interop.apache_kafka import MAIN_CLASSES, java
 
 pytestmark = pytest.mark.interop
 

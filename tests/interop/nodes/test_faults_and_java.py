@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from apache_kafka import MAIN_CLASSES, java
 
 from ottla.testing import Broker
+from tests.interop.apache_kafka import MAIN_CLASSES, java
 
 pytestmark = pytest.mark.interop
 

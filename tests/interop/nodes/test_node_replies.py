@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from apache_kafka import ApacheKafka
-from compared_nodes import Ask, Pair, Rule, Side
-from requests_to_compare import SCENES
 
-from ottla.broker.dispatch import ROUTES
-from ottla.controller import controller_apis
+from ottla.apis.table import served_by_brokers, served_by_controllers
 from ottla.machines.metadata.image.features import SERVED
 from ottla.testing.free_ports import free_ports
 from ottla.testing.node import RunningNode
 from ottla.wire.apis import ApiKey
 from ottla.wire.messages import DescribeClusterRequest
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.compared_nodes import Ask, Pair, Rule, Side
+from tests.interop.requests_to_compare import SCENES
 
 pytestmark = pytest.mark.interop
 
@@ -35,7 +34,7 @@ def is_known(value: Any) -> Any:
 def of_served_apis(apis: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A listener that does not serve Metadata is the controllers'."""
     for_clients = any(api["api_key"] == ApiKey.METADATA for api in apis)
-    served = ROUTES if for_clients else controller_apis.SERVED
+    served = served_by_brokers() if for_clients else served_by_controllers()
     return sorted((api for api in apis if api["api_key"] in served), key=lambda api: int(api["api_key"]))
 
 

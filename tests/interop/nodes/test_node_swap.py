@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from apache_kafka import MAIN_CLASSES, ApacheKafka, java
-from test_node_tools import Tools
 
 from ottla.testing.node import RunningNode
+from tests.interop.apache_kafka import MAIN_CLASSES, ApacheKafka, java
+from tests.interop.nodes.test_node_tools import Tools
 
 pytestmark = pytest.mark.interop
 

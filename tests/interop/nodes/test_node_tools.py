@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apache_kafka import MAIN_CLASSES, java
-from target import Target, a_target
+
+from tests.interop.apache_kafka import MAIN_CLASSES, java
+from tests.interop.target import Target, a_target
 
 pytestmark = pytest.mark.interop
 

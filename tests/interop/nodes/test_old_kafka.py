@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from beside import our_tool
-from old_kafka import OldKafka
 
 import ottla
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.admin import ConfigResource, OffsetSpec
 from ottla.errors import UnsupportedVersion
+from tests.interop.old_kafka import OldKafka
+from tests.interop.tools.beside import our_tool
 
 pytestmark = pytest.mark.interop
 WAIT_S = 30

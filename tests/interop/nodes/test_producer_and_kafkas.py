@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apache_kafka import ApacheKafka, java
 
 import ottla
 from ottla.admin import NewTopic
 from ottla.client.errors import ProducerFenced
 from ottla.client.producer.append import partition_for_key
+from tests.interop.apache_kafka import ApacheKafka, java
 
 pytestmark = pytest.mark.interop
 

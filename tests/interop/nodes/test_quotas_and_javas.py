@@ -6,17 +6,17 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
-from apache_kafka import MAIN_CLASSES, ApacheKafka, java
-from brokers import batch, fetch_request, produce_request
-from wire_connection import WireConnection
 
 from ottla import Admin
 from ottla.admin import NewTopic
-from ottla.machines.quota.sampled_rate import SampledRate, Windows
-from ottla.machines.quota.token_bucket import TokenBucket
+from ottla.machines.quota.limits import TokenBucket
+from ottla.machines.quota.rates import SampledRate, Windows
 from ottla.testing.node import RunningNode
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest
+from tests.interop.apache_kafka import MAIN_CLASSES, ApacheKafka, java
+from tests.interop.wire_connection import WireConnection
+from tests.unit.broker.brokers import batch, fetch_request, produce_request
 
 pytestmark = pytest.mark.interop
 

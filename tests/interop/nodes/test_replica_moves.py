@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_kafka import ApacheKafka
 from confluent_kafka import Consumer, Producer, TopicPartition
-from test_node_tools import Tools
 
 from ottla.testing.node import RunningNode
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.nodes.test_node_tools import Tools
 
 pytestmark = pytest.mark.interop
 

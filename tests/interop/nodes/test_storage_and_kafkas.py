@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from apache_kafka import CLUSTER_ID, MAIN_CLASSES, java
 
 from ottla.cli.storage import main
+from tests.interop.apache_kafka import CLUSTER_ID, MAIN_CLASSES, java
 
 pytestmark = pytest.mark.interop
 

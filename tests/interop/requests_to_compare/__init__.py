@@ -5,9 +5,18 @@ Most go out in the oldest and the newest version of their API, where what differ
 
 from collections.abc import Callable
 
-from compared_nodes import Step
-
-from requests_to_compare import cluster, controllers, fetches, logs, produces, quotas, settings, topics, users
+from tests.interop.compared_nodes import Step
+from tests.interop.requests_to_compare import (
+    cluster,
+    controllers,
+    fetches,
+    logs,
+    produces,
+    quotas,
+    settings,
+    topics,
+    users,
+)
 
 SCENES: dict[str, Callable[[], list[Step]]] = {
     "versions and features": cluster.versions_and_features,

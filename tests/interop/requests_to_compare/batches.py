@@ -3,10 +3,9 @@
 import time
 from typing import Any
 
-from compared_nodes import topic_id
-
 from ottla.records.builder import BatchBuilder
 from ottla.wire.messages import ProduceRequest
+from tests.interop.compared_nodes import topic_id
 
 NOW_MS = int(time.time() * 1000)
 BY_ID = 13

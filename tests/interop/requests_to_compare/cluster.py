@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from compared_nodes import Settle, Step, ask
-
 from ottla.base.ids import Uuid
 from ottla.wire.messages import (
     ApiVersionsRequest,
@@ -14,7 +12,8 @@ from ottla.wire.messages import (
     UnregisterBrokerRequest,
     UpdateFeaturesRequest,
 )
-from requests_to_compare.topics import create
+from tests.interop.compared_nodes import Settle, Step, ask
+from tests.interop.requests_to_compare.topics import create
 
 NOBODYS_ID = Uuid(b"x" * 16)
 CLUSTER_METADATA = "__cluster_metadata"

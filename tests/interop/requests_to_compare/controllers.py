@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from compared_nodes import Settle, Step, ask
-
 from ottla.wire.messages import (
     AlterConfigsRequest,
     ApiVersionsRequest,
@@ -14,9 +12,10 @@ from ottla.wire.messages import (
     ListPartitionReassignmentsRequest,
     UnregisterBrokerRequest,
 )
-from requests_to_compare.batches import batch, produce
-from requests_to_compare.cluster import CLUSTER_METADATA, metadata_of, quorum, update_features
-from requests_to_compare.settings import (
+from tests.interop.compared_nodes import Settle, Step, ask
+from tests.interop.requests_to_compare.batches import batch, produce
+from tests.interop.requests_to_compare.cluster import CLUSTER_METADATA, metadata_of, quorum, update_features
+from tests.interop.requests_to_compare.settings import (
     BROKER,
     CLIENT_METRICS,
     DELETE,
@@ -29,7 +28,7 @@ from requests_to_compare.settings import (
     changed,
     describe,
 )
-from requests_to_compare.topics import create, creation, topic
+from tests.interop.requests_to_compare.topics import create, creation, topic
 
 
 def listener() -> list[Step]:

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from compared_nodes import SESSION, Settle, Step, ask, topic_id
-
 from ottla.base.ids import Uuid
 from ottla.wire.messages import FetchRequest
-from requests_to_compare.batches import BY_ID, batch, produce
-from requests_to_compare.topics import create, topic
+from tests.interop.compared_nodes import SESSION, Settle, Step, ask, topic_id
+from tests.interop.requests_to_compare.batches import BY_ID, batch, produce
+from tests.interop.requests_to_compare.topics import create, topic
 
 NOBODYS_ID = Uuid(bytes(range(16)))
 EDGES = (4, 11, 12, 13, 18)

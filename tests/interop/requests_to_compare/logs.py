@@ -1,7 +1,5 @@
 """Where a log begins and ends, what is taken from its beginning, and where it lies."""
 
-from compared_nodes import Settle, Step, ask
-
 from ottla.wire.messages import (
     AlterReplicaLogDirsRequest,
     DeleteRecordsRequest,
@@ -9,9 +7,10 @@ from ottla.wire.messages import (
     ListOffsetsRequest,
     OffsetForLeaderEpochRequest,
 )
-from requests_to_compare.batches import NOW_MS, batch, produce
-from requests_to_compare.fetches import fetch
-from requests_to_compare.topics import create
+from tests.interop.compared_nodes import Settle, Step, ask
+from tests.interop.requests_to_compare.batches import NOW_MS, batch, produce
+from tests.interop.requests_to_compare.fetches import fetch
+from tests.interop.requests_to_compare.topics import create
 
 
 def list_offsets(topic: str, index: int, timestamp: int, *versions: int, isolation_level: int = 0) -> list[Step]:

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from compared_nodes import Settle, Step, ask
-
 from ottla.records.header import Compression
 from ottla.wire.messages import DescribeProducersRequest, InitProducerIdRequest, ProduceRequest
-from requests_to_compare.batches import BY_ID, NOW_MS, batch, produce
-from requests_to_compare.logs import list_offsets
-from requests_to_compare.topics import create, topic
+from tests.interop.compared_nodes import Settle, Step, ask
+from tests.interop.requests_to_compare.batches import BY_ID, NOW_MS, batch, produce
+from tests.interop.requests_to_compare.logs import list_offsets
+from tests.interop.requests_to_compare.topics import create, topic
 
 MAGIC_POSITION = 16
 TOPICS = {

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from compared_nodes import Step, ask
-
 from ottla.wire.messages import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from tests.interop.compared_nodes import Step, ask
 
 PLENTY = 1_000_000_000.0
 """Kafka does hold clients to their quotas: these must not slow the scenes that follow."""

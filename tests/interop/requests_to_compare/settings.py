@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from compared_nodes import Settle, Step, ask
-
 from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.wire.messages import (
     AlterConfigsRequest,
@@ -11,7 +9,8 @@ from ottla.wire.messages import (
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
 )
-from requests_to_compare.topics import create
+from tests.interop.compared_nodes import Settle, Step, ask
+from tests.interop.requests_to_compare.topics import create
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 

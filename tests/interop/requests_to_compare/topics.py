@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compared_nodes import Settle, Step, ask, topic_id
-
 from ottla.base.ids import Uuid
 from ottla.wire.messages import (
     AlterPartitionReassignmentsRequest,
@@ -14,6 +12,7 @@ from ottla.wire.messages import (
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
+from tests.interop.compared_nodes import Settle, Step, ask, topic_id
 
 Topic = CreateTopicsRequest.CreatableTopic
 

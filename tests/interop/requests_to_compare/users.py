@@ -1,8 +1,7 @@
 """SCRAM credentials (KIP-554): kept, shown and removed. Only how they were made is shown, never a key."""
 
-from compared_nodes import Step, ask
-
 from ottla.wire.messages import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+from tests.interop.compared_nodes import Step, ask
 
 SHA_256, SHA_512, NO_MECHANISM = 1, 2, 9
 

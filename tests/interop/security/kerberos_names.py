@@ -1,6 +1,6 @@
 """The short names that Apache Kafka makes of Kerberos principals.
 
-`PYTHONPATH=tests/interop python tests/interop/security/kerberos_names.py` records them. The rules are those of
+`python -m tests.interop.security.kerberos_names` records them. The rules are those of
 `sasl.kerberos.principal.to.local.rules`; the default realm is EAST.
 """
 
@@ -8,7 +8,7 @@ import json
 from itertools import product
 from pathlib import Path
 
-from apache_kafka import java
+from tests.interop.apache_kafka import java
 
 RECORDED = Path(__file__).parents[2] / "unit" / "security" / "kerberos" / "kafka_short_names.json"
 PROGRAM = Path(__file__).with_name("KerberosNames.java")

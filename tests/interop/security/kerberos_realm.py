@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-from apache_kafka import QUICK_START, ApacheKafkaError, free_ports
+from tests.interop.apache_kafka import QUICK_START, ApacheKafkaError, free_ports
 
 VERSION = "2.1.1"
 MODULE = "com.sun.security.auth.module.Krb5LoginModule"

@@ -1,6 +1,6 @@
 """Apache Kafka with an authorizer is asked the whole table again: what is committed of it is what it does.
 
-`PYTHONPATH=tests/interop:tests/golden/access python tests/interop/security/test_access_table_and_kafka.py` writes the
+`python -m tests.interop.security.test_access_table_and_kafka` writes the
 table anew.
 """
 
@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from access_table import FACTS, Right, creations, made_table, read_facts, write_facts
-from apache_kafka import ApacheKafka
-from compared_nodes import Connection
-from guarded_nodes import EVERY_RULE, STANDARD
-from prepared import prepare, until
 
 from ottla.testing.free_ports import free_ports
 from ottla.wire import messages as m
+from tests.golden.access.access_table import FACTS, Right, creations, made_table, read_facts, write_facts
+from tests.golden.access.guarded_nodes import EVERY_RULE, STANDARD
+from tests.golden.access.prepared import prepare, until
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.compared_nodes import Connection
 
 pytestmark = pytest.mark.interop
 

@@ -4,11 +4,6 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from access_table import PRINCIPAL
-from apache_kafka import MAIN_CLASSES, java
-from guarded_nodes import EVERY_RULE, STANDARD
-from prepared import until
-from test_access_table_and_kafka import GuardedKafka, a_guarded_kafka
 
 from ottla.security.acls.authorizer import Authorizer
 from ottla.testing.free_ports import free_ports
@@ -16,6 +11,11 @@ from ottla.testing.node import RunningNode
 from ottla.wire import messages as m
 from ottla.wire.acls import AclOperation, AclPermission, AclResource, PatternType
 from ottla.wire.errors import ErrorCode
+from tests.golden.access.access_table import PRINCIPAL
+from tests.golden.access.guarded_nodes import EVERY_RULE, STANDARD
+from tests.golden.access.prepared import until
+from tests.interop.apache_kafka import MAIN_CLASSES, java
+from tests.interop.security.test_access_table_and_kafka import GuardedKafka, a_guarded_kafka
 
 pytestmark = pytest.mark.interop
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from apache_kafka import java
 from cryptography.x509 import Name, NameAttribute, ObjectIdentifier, RelativeDistinguishedName
 from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID
@@ -12,6 +11,7 @@ from ottla.config.parse import ConfigError
 from ottla.security.tls.der import first_element
 from ottla.security.tls.distinguished_names import name_text
 from ottla.security.tls.principal_mapping import NoRuleMatches, PrincipalMapping
+from tests.interop.apache_kafka import java
 
 pytestmark = pytest.mark.interop
 

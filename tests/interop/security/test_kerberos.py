@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from apache_kafka import QUICK_START, ApacheKafka, free_ports, java
-from kerberos_names import RECORDED, ask
-from kerberos_realm import MODULE, KerberosRealm
-from processes_of_a_cluster import ClusterOfProcesses, described, eventually
 
 from ottla import Admin, Consumer, NewTopic, Producer, aio
 from ottla.errors import RetriableError, SaslAuthenticationFailed
 from ottla.testing.node import RunningNode
+from tests.cluster.processes_of_a_cluster import ClusterOfProcesses, described, eventually
+from tests.interop.apache_kafka import QUICK_START, ApacheKafka, free_ports, java
+from tests.interop.security.kerberos_names import RECORDED, ask
+from tests.interop.security.kerberos_realm import MODULE, KerberosRealm
 
 pytestmark = pytest.mark.interop
 LISTENER = "listener.name.sasl_plaintext.gssapi.sasl.jaas.config"

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_kafka import ApacheKafka, ApacheKafkaError, free_ports, java
-from mixed_cluster import eventually
-from sasl_node import SaslNode, a_sasl_node
-from secured_kafka import OAUTH_MODULE
-from token_provider import Provider, unsecured
 
 from ottla import Admin
 from ottla.errors import SaslAuthenticationFailed
+from tests.interop.apache_kafka import ApacheKafka, ApacheKafkaError, free_ports, java
+from tests.interop.mixed_cluster import eventually
+from tests.interop.sasl_node import SaslNode, a_sasl_node
+from tests.interop.secured_kafka import OAUTH_MODULE
+from tests.unit.security.sasl.token_provider import Provider, unsecured
 
 pytestmark = pytest.mark.interop
 

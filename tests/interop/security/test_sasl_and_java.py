@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apache_kafka import ApacheKafkaError, java
-from sasl_node import PLAIN_USERS, SCRAM_USERS, SaslNode, a_sasl_node, add_scram_users, quoted
+
+from tests.interop.apache_kafka import ApacheKafkaError, java
+from tests.interop.sasl_node import PLAIN_USERS, SCRAM_USERS, SaslNode, a_sasl_node, add_scram_users, quoted
 
 pytestmark = pytest.mark.interop
 

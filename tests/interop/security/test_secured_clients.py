@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from certificate_maker import Authority
-from secured_kafka import OAUTH_MODULE, SCRAM_MODULE, SecuredKafka
 
 from ottla import Admin, Consumer, NewTopic, Producer, aio
 from ottla.admin import Password, ScramDeletion, ScramMechanism, ScramUpsertion
@@ -20,6 +18,8 @@ from ottla.errors import (
     SslAuthenticationFailed,
     UnsupportedSaslMechanism,
 )
+from tests.interop.certificate_maker import Authority
+from tests.interop.secured_kafka import OAUTH_MODULE, SCRAM_MODULE, SecuredKafka
 
 pytestmark = pytest.mark.interop
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from secured_kafka import SecuredKafka
+
+from tests.interop.secured_kafka import SecuredKafka
 
 pytestmark = pytest.mark.interop
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import trial_certificates as trial
-from apache_kafka import MAIN_CLASSES, ApacheKafkaError, java
-from tls_node import TlsNode, tls_node
 
 from ottla.config.parse import ConfigError
 from ottla.security.tls.contexts import client_context, server_context
+from tests.interop.apache_kafka import MAIN_CLASSES, ApacheKafkaError, java
+from tests.interop.tls_node import TlsNode, tls_node
+from tests.unit.security.tls import trial_certificates as trial
 
 pytestmark = pytest.mark.interop
 
@@ -100,7 +100,7 @@ def stores_of(directory: Path, kind: str) -> dict[str, str]:
 
 
 def test_stores_that_keytool_makes_are_read(tmp_path: Path) -> None:
-    from test_contexts import talk
+    from tests.unit.security.tls.test_contexts import talk
 
     stores = stores_of(tmp_path, "PKCS12")
     talk(server_context(stores), client_context(stores))

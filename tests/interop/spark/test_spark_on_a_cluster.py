@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from spark_cluster import SparkCluster, SparkProcess
 
 import ottla
 from ottla.testing import Broker
+from tests.interop.spark.spark_cluster import SparkCluster, SparkProcess
 
 pytestmark = pytest.mark.interop
 ROWS = 2_000

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from apache_kafka import ApacheKafka
 
 import ottla
 from ottla.client.admin.feature_levels import FeatureUpdate, UpgradeType
+from tests.interop.apache_kafka import ApacheKafka
 
 pytestmark = pytest.mark.interop
 SPARK = Path(__file__).parents[2] / "spark"

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sparks_own
-from target import Target, a_target
 
 import ottla
 from ottla.spark.java import java_home
 from ottla.spark.local_session import SETTINGS
+from tests.interop import sparks_own
+from tests.interop.target import Target, a_target
 
 pytestmark = pytest.mark.interop
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kafkas_tools import KafkasTools, Printed
+from tests.interop.tools.kafkas_tools import KafkasTools, Printed
 
 TIMEOUT_S: Final = 60
 NAMES: Final = ("zebra", "zorro")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from apache_kafka import ApacheKafka
-from beside import Beside
-from kafkas_tools import KafkasTools
+
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.tools.beside import Beside
+from tests.interop.tools.kafkas_tools import KafkasTools
 
 
 @pytest.fixture(scope="session")

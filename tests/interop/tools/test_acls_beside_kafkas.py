@@ -1,7 +1,8 @@
 """kafka-acls prints what Kafka's prints."""
 
 import pytest
-from beside import NAMES, Beside
+
+from tests.interop.tools.beside import NAMES, Beside
 
 pytestmark = pytest.mark.interop
 

@@ -1,7 +1,8 @@
 """kafka-cluster, -features, -metadata-quorum and -broker-api-versions print what Kafka's print."""
 
 import pytest
-from beside import Beside
+
+from tests.interop.tools.beside import Beside
 
 pytestmark = pytest.mark.interop
 

@@ -1,7 +1,8 @@
 """kafka-configs prints what Kafka's prints."""
 
 import pytest
-from beside import Beside
+
+from tests.interop.tools.beside import Beside
 
 pytestmark = pytest.mark.interop
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from beside import NAMES, Beside
+
+from tests.interop.tools.beside import NAMES, Beside
 
 pytestmark = pytest.mark.interop
 

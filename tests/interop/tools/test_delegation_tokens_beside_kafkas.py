@@ -4,9 +4,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from beside import NAMES, Beside
-from kafkas_tools import KafkasTools, Printed
-from secured_kafka import SecuredKafka
+
+from tests.interop.secured_kafka import SecuredKafka
+from tests.interop.tools.beside import NAMES, Beside
+from tests.interop.tools.kafkas_tools import KafkasTools, Printed
 
 pytestmark = pytest.mark.interop
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from beside import NAMES, Beside
+
+from tests.interop.tools.beside import NAMES, Beside
 
 pytestmark = pytest.mark.interop
 

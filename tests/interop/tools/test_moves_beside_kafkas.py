@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from apache_kafka import ApacheKafka
-from beside import NAMES, Beside
-from kafkas_tools import KafkasTools
 
 from ottla import Admin, Producer, TopicPartition
 from ottla.admin import NewTopic
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.tools.beside import NAMES, Beside
+from tests.interop.tools.kafkas_tools import KafkasTools
 
 pytestmark = pytest.mark.interop
 

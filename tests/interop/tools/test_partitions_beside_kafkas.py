@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from beside import NAMES, Beside
+
+from tests.interop.tools.beside import NAMES, Beside
 
 pytestmark = pytest.mark.interop
 

@@ -4,8 +4,9 @@ import json
 import re
 
 import pytest
-from beside import NAMES, Beside
-from kafkas_tools import Printed
+
+from tests.interop.tools.beside import NAMES, Beside
+from tests.interop.tools.kafkas_tools import Printed
 
 pytestmark = pytest.mark.interop
 

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from apache_kafka import ApacheKafka
 
 from ottla import Admin, NewTopic
 from ottla.cli.main import main
 from ottla.testing import Broker
+from tests.interop.apache_kafka import ApacheKafka
 
 pytestmark = pytest.mark.interop
 

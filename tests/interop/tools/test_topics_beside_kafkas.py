@@ -1,7 +1,8 @@
 """kafka-topics prints what Apache Kafka's prints."""
 
 import pytest
-from beside import Beside
+
+from tests.interop.tools.beside import Beside
 
 pytestmark = pytest.mark.interop
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from beside import NAMES, Beside
 from confluent_kafka import Producer
+
+from tests.interop.tools.beside import NAMES, Beside
 
 pytestmark = pytest.mark.interop
 

@@ -11,27 +11,41 @@ given up; broken, the directory is abandoned and opened anew.
 
 import errno
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
-
-from log_model import LogModel
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Disk, SyncFailed
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.quick_append import NOT_NOW, append_produced
+from ottla.broker.partitions.topic_settings import topic_settings
+from ottla.broker.partitions.traffic import TopicTraffic
 from ottla.log.directory import LogDirectory
 from ottla.log.flush import Flush
 from ottla.log.log_config import LogConfig
+from ottla.machines.partition.leader import LeaderState
 from ottla.records.batch import assign, batches, read_header
 from ottla.testing.clock import FixedClock
 from ottla.testing.history import BatchSource
 from ottla.testing.memory_disk import Crashed, MemoryDisk
+from tests.property.log.log_model import LogModel
 
 PARTITION = TopicPartition("orders", 0)
 TOPIC_ID = Uuid(bytes(range(16)))
 CONFIG = LogConfig(segment_bytes=900, index_interval_bytes=150, segment_index_bytes=80, file_delete_delay_ms=5)
-COMPACTED = replace(CONFIG, cleanup_policy=("compact",))
+COMPACTED = CONFIG._replace(cleanup_policy=("compact",))
 # A disk that fails for a while does so for fewer calls than this.
 _MOST_FAILURES = 20
+
+
+_SETTINGS = topic_settings({})
+
+
+class _Brokers:
+    def active_epoch(self, broker_id: int) -> int | None:
+        return None
+
+    def is_alive(self, broker_id: int) -> bool:
+        return True
 
 
 class LogHistory:
@@ -143,8 +157,8 @@ class LogHistory:
         assign(batch, 0, end, self.epoch)
         self.model.on_appending([batch])
         try:
-            base_offset = self.log.append_in_line(batch, self.epoch, read_header(batch))
-            if base_offset < 0:  # As a broker does it: the usual way is for what is not as simple as that.
+            base_offset = append_produced(self.partition(), batch, read_header(batch))
+            if base_offset == NOT_NOW:  # As a broker does it: the usual way is for what is not as simple as that.
                 appended = self.log.append_as_leader(batch, self.epoch)
                 assert not appended.error
                 assert not appended.repeated
@@ -154,6 +168,27 @@ class LogHistory:
             raise
         assert base_offset == end
         self.on_appended()
+
+    def partition(self) -> Partition:
+        """The log as a leader's, whose follower is behind: the high watermark is not moved by an append."""
+        partition = Partition(PARTITION, TOPIC_ID, self.log, _SETTINGS, TopicTraffic())
+        end = self.log.log_end_offset
+        partition.leader_epoch = self.epoch
+        partition.state = LeaderState(
+            1,
+            leader_epoch=self.epoch,
+            partition_epoch=0,
+            replicas=(1, 2),
+            isr=(1, 2),
+            log_end_offset=end,
+            local_end_offset=end,
+            high_watermark=self.log.high_watermark,
+            min_insync_replicas=1,
+            max_lag_ms=1000,
+            brokers=_Brokers(),
+            now_ms=self.clock.now_ms(),
+        )
+        return partition
 
     def follow(self) -> None:
         """A few batches as a leader has them whose log is compacted: some offsets are nobody's."""

@@ -6,10 +6,9 @@ A case is a seed and a call: both together decide all of it, so a failure can be
 import errno
 from random import Random
 
-from log_histories import LogHistory
-
 from ottla.log.log_config import LogConfig
 from ottla.testing.memory_disk import Crashed, MemoryDisk
+from tests.property.log.log_histories import LogHistory
 
 
 def calls_of(seed: int, config: LogConfig, operations: int) -> int:

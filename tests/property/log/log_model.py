@@ -7,10 +7,9 @@ the disk refused, but perhaps not wholly, and batches that a truncation has cut 
 
 from collections.abc import Iterable
 
-from sound_logs import batches_of, check_sound
-
 from ottla.log.partition_log import PartitionLog
 from ottla.records.batch import batches, checksum_matches
+from tests.property.log.sound_logs import batches_of, check_sound
 
 
 class LogModel:

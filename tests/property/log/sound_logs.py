@@ -1,7 +1,7 @@
 """What must be true of every log that has been opened, whatever happened before: its parts agree with its batches."""
 
 from ottla.log.partition_log import PartitionLog
-from ottla.log.producer_rebuild import note_written
+from ottla.log.producer_recovery import note_written
 from ottla.log.producer_state import ProducerState
 from ottla.log.segment import Segment
 from ottla.log.transaction_index import AbortedTransaction

@@ -9,11 +9,11 @@ from itertools import count, islice
 from typing import Any
 
 import pytest
-from log_histories import CONFIG, LogHistory
-from log_lives import calls_of, crash
 
-from ottla.log import names
+from ottla.log import file_names
 from ottla.testing.memory_disk import MemoryDisk, MemoryFile
+from tests.property.log.log_histories import CONFIG, LogHistory
+from tests.property.log.log_lives import calls_of, crash
 
 # How many crashes it may take until one is noticed.
 SOON = 1_000
@@ -60,11 +60,11 @@ def is_noticed(forgets: Callable[[str], bool]) -> bool:
 @pytest.mark.parametrize(
     "ending",
     [
-        names.LOG,
-        names.INDEX,
-        names.TIME_INDEX,
-        names.TRANSACTION_INDEX,
-        f"{names.LEADER_EPOCHS}.tmp",
+        file_names.LOG,
+        file_names.INDEX,
+        file_names.TIME_INDEX,
+        file_names.TRANSACTION_INDEX,
+        f"{file_names.LEADER_EPOCHS}.tmp",
         "/data/orders-0",
         "/data",
     ],

@@ -9,20 +9,18 @@ cleaned once or more; a power cut may come at any call to the disk. What must ho
 - who the producers are, and where their sequences stand, can be told from the log alone.
 """
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.log.cleaning.cleaning import clean
-from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleanedSegment, CleaningJob
-from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
+from ottla.log.cleaning.planning import CleanerLimits, cleanable, plan_cleaning
 from ottla.log.directory import LogDirectory
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import PartitionLog
-from ottla.log.producer_rebuild import rebuild_producers
+from ottla.log.producer_recovery import rebuild_producers
 from ottla.log.scan import scan_batches
 from ottla.records.batch import checksum_matches
 from ottla.records.reader import read_records
@@ -48,7 +46,7 @@ class World:
         self.random = Random(seed)
         self.disk = disk
         self.clock = FixedClock()
-        self.config = replace(CONFIG, segment_bytes=self.random.choice([400, 700, 3000]))
+        self.config = CONFIG._replace(segment_bytes=self.random.choice([400, 700, 3000]))
         self.written = {}
         self.in_transactions = {}
         self.aborted = set()

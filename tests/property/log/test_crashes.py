@@ -7,10 +7,10 @@ there that was not written, indexes, epochs and producer state agree with the lo
 """
 
 import pytest
-from log_histories import COMPACTED, CONFIG
-from log_lives import crash_everywhere
 
 from ottla.log.log_config import LogConfig
+from tests.property.log.log_histories import COMPACTED, CONFIG
+from tests.property.log.log_lives import crash_everywhere
 
 TOPICS = pytest.mark.parametrize("config", [CONFIG, COMPACTED], ids=["leader", "follower of a compacted topic"])
 # Seeds of the short run, and how many crashes each must reach: at least 2,000 together.

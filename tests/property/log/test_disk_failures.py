@@ -5,10 +5,10 @@ what `test_crashes` asks for.
 """
 
 import pytest
-from log_histories import COMPACTED, CONFIG
-from log_lives import fail_everywhere
 
 from ottla.log.log_config import LogConfig
+from tests.property.log.log_histories import COMPACTED, CONFIG
+from tests.property.log.log_lives import fail_everywhere
 
 TOPICS = pytest.mark.parametrize("config", [CONFIG, COMPACTED], ids=["leader", "follower of a compacted topic"])
 

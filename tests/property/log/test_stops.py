@@ -9,17 +9,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from sound_logs import batches_of, check_sound
 
 from ottla.base.errors import ProtocolError, StorageError
 from ottla.base.ids import TopicPartition, Uuid
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.directory import LogDirectory
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import PartitionLog
 from ottla.testing.clock import FixedClock
 from ottla.testing.history import BatchSource
 from ottla.testing.memory_disk import Crashed, MemoryDisk
+from tests.property.log.sound_logs import batches_of, check_sound
 
 CONFIG = LogConfig(segment_bytes=900, index_interval_bytes=150, segment_index_bytes=80, file_delete_delay_ms=5)
 TOPIC_ID = Uuid(bytes(range(16)))
@@ -203,11 +203,11 @@ def test_a_power_cut_at_any_call_of_a_stop_loses_nothing_and_vouches_for_nothing
 @pytest.mark.parametrize(
     "ending",
     [
-        names.LOG,
-        names.INDEX,
-        names.TIME_INDEX,
-        names.TRANSACTION_INDEX,
-        f"{names.LEADER_EPOCHS}.tmp",
+        file_names.LOG,
+        file_names.INDEX,
+        file_names.TIME_INDEX,
+        file_names.TRANSACTION_INDEX,
+        f"{file_names.LEADER_EPOCHS}.tmp",
         f"{appended_to.__name__}-0",
     ],
 )

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from target import Target, a_target
-from witness import Witness
 
 from ottla.testing.node import RunningNode
+from tests.interop.target import Target, a_target
+from tests.property.node.witness import Witness
 
 
 @pytest.fixture(scope="module")

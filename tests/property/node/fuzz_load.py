@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fuzz_known import CLASSIC, CONSUMER, FEATURES, TOPICS, TRANSACTIONAL, Known
-
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import (
@@ -26,6 +24,7 @@ from ottla.wire.messages import (
     TxnOffsetCommitRequest,
     UpdateFeaturesRequest,
 )
+from tests.property.node.fuzz_known import CLASSIC, CONSUMER, FEATURES, TOPICS, TRANSACTIONAL, Known
 
 _NOT_YET = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,

@@ -12,13 +12,12 @@ served is not sent: ControlledShutdown went with ZooKeeper.
 from random import Random
 from typing import Any
 
-from fuzz_known import EXPRESSIONS, FEATURES, NODE_ID, TOPICS, Known, Scene
-from wire_values import EDGES, RandomMessages
-
 from ottla.wire import encode, schema
 from ottla.wire.faults import EncodeError
 from ottla.wire.frame import encode_request, request_type
 from ottla.wire.message import Message
+from tests.property.node.fuzz_known import EXPRESSIONS, FEATURES, NODE_ID, TOPICS, Known, Scene
+from tests.property.wire.wire_values import EDGES, RandomMessages
 
 STRINGS = (
     "", "x" * 32767, "🐎" * 8191, "é" * 249, "9" * 5000, "-1", "a\0b", ".", "..", "../../up", " ", "null", "%s{}", "²",

@@ -16,14 +16,6 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from fuzz_known import Known
-from fuzz_lines import Line, Sent, pump
-from fuzz_load import Load
-from fuzz_messages import FuzzMessages
-from raw_connection import RawConnection
-from sasl_node import PLAIN_USERS
-from witness import Witness, slowest_while_waiting
-
 from ottla.testing.node import RunningNode
 from ottla.wire.messages import (
     ApiVersionsRequest,
@@ -31,6 +23,13 @@ from ottla.wire.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
+from tests.interop.sasl_node import PLAIN_USERS
+from tests.property.node.fuzz_known import Known
+from tests.property.node.fuzz_lines import Line, Sent, pump
+from tests.property.node.fuzz_load import Load
+from tests.property.node.fuzz_messages import FuzzMessages
+from tests.property.node.raw_connection import RawConnection
+from tests.property.node.witness import Witness, slowest_while_waiting
 
 MOST_STALL_S = 0.25
 MOST_GROWTH_BYTES = 400 << 20

@@ -9,13 +9,12 @@ decoder and by what is behind it.
 import struct
 from random import Random
 
-from wire_fuzz import HOSTILE
-from wire_values import RandomMessages
-
 from ottla.records.builder import BatchBuilder
 from ottla.wire.apis import ApiKey
 from ottla.wire.frame import encode_request, request_type
 from ottla.wire.messages import ProduceRequest
+from tests.property.wire.wire_fuzz import HOSTILE
+from tests.property.wire.wire_values import RandomMessages
 
 LEFT_OUT = {
     ApiKey.UNREGISTER_BROKER,  # does what it says: the node is then no broker any more

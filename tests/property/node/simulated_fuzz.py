@@ -11,18 +11,17 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
-from fuzz_known import Known
-from fuzz_lines import Sent
-from fuzz_load import Load
-from fuzz_messages import FuzzMessages
-from fuzz_run import SETTINGS
-
 from ottla.node.config import read_config
 from ottla.node.node import Node
 from ottla.testing.sim.simulated_client import SimulatedClient
 from ottla.testing.sim.simulation import Simulation
 from ottla.wire.message import Message
 from ottla.wire.messages import ApiVersionsRequest
+from tests.property.node.fuzz_known import Known
+from tests.property.node.fuzz_lines import Sent
+from tests.property.node.fuzz_load import Load
+from tests.property.node.fuzz_messages import FuzzMessages
+from tests.property.node.fuzz_run import SETTINGS
 
 _BROKER, _CONTROLLER = 9092, 9093
 _NODE_SETTINGS = {

@@ -8,10 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from hostile_requests import TOPIC, HostileRequests, produce, with_checksum
-from raw_connection import RawConnection
-from target import Target
-from witness import Witness
 
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import compress
@@ -20,6 +16,10 @@ from ottla.testing.node import RunningNode
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response
 from ottla.wire.messages import ApiVersionsRequest, CreateTopicsRequest, ProduceResponse
+from tests.interop.target import Target
+from tests.property.node.hostile_requests import TOPIC, HostileRequests, produce, with_checksum
+from tests.property.node.raw_connection import RawConnection
+from tests.property.node.witness import Witness
 
 MB = 1 << 20
 AT_ONCE = 32

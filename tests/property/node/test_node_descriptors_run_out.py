@@ -12,12 +12,12 @@ import urllib.request
 from collections.abc import Callable, Iterator
 
 import pytest
-from raw_connection import RawConnection
-from witness import Witness
 
 from ottla.records.builder import BatchBuilder
 from ottla.testing.node import RunningNode
 from ottla.wire.messages import CreateTopicsRequest, ListOffsetsRequest, ProduceRequest
+from tests.property.node.raw_connection import RawConnection
+from tests.property.node.witness import Witness
 
 TIMEOUT_S = 60.0
 COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "100"}

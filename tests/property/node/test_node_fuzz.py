@@ -10,10 +10,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from fuzz_run import SETTINGS, Finding, FuzzRun
-from sasl_node import SaslNode, a_sasl_node
 
 from ottla.testing.node import RunningNode
+from tests.interop.sasl_node import SaslNode, a_sasl_node
+from tests.property.node.fuzz_run import SETTINGS, Finding, FuzzRun
 
 FOUND = [11, 14]
 

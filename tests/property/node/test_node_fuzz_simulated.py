@@ -1,7 +1,8 @@
 """The fuzz in the simulator: without a finding, and the same again from its seed."""
 
 import pytest
-from simulated_fuzz import Found, SimulatedFuzz
+
+from tests.property.node.simulated_fuzz import Found, SimulatedFuzz
 
 FOUND: list[int] = []
 

@@ -10,19 +10,18 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from fuzz_known import Known
-from fuzz_load import Load
-from fuzz_messages import HUGE, FuzzMessages, fields_of, keep_from_harm
-from fuzz_run import MOST_STALL_S, SETTINGS, controllers_of
-from raw_connection import RawConnection
-from witness import Witness, slowest_while_waiting
 
-from ottla.broker.dispatch import ROUTES
-from ottla.controller.controller_apis import SERVED
+from ottla.apis.table import served_by_brokers, served_by_controllers
 from ottla.testing.node import RunningNode
 from ottla.wire.apis import ApiKey, all_apis
 from ottla.wire.frame import encode_request, request_type
 from ottla.wire.message import WireStruct, like
+from tests.property.node.fuzz_known import Known
+from tests.property.node.fuzz_load import Load
+from tests.property.node.fuzz_messages import HUGE, FuzzMessages, fields_of, keep_from_harm
+from tests.property.node.fuzz_run import MOST_STALL_S, SETTINGS, controllers_of
+from tests.property.node.raw_connection import RawConnection
+from tests.property.node.witness import Witness, slowest_while_waiting
 
 _PATIENCE_S = 60.0
 _TRIES = 40
@@ -64,7 +63,10 @@ def _lists(key: int, version: int) -> list[str]:
     return found
 
 
-_KEYS = {"broker": sorted(ROUTES), "controller": sorted(SERVED.keys() - ROUTES.keys() - {ApiKey.ENVELOPE})}
+_KEYS = {
+    "broker": sorted(served_by_brokers()),
+    "controller": sorted({*served_by_controllers()} - {*served_by_brokers()} - {ApiKey.ENVELOPE}),
+}
 _IN_EVERY_RUN = {
     ApiKey.FETCH,
     ApiKey.LIST_OFFSETS,

@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from raw_connection import RawConnection
-from target import Target
-from witness import Witness
 
 from ottla.testing.node import RunningNode
 from ottla.wire.errors import ErrorCode
@@ -31,6 +28,9 @@ from ottla.wire.messages import (
     ListTransactionsRequest,
     OffsetCommitRequest,
 )
+from tests.interop.target import Target
+from tests.property.node.raw_connection import RawConnection
+from tests.property.node.witness import Witness
 
 LONGEST = 32767
 UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR

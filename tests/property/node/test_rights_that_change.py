@@ -10,17 +10,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from access_requests import MINE, batch
-from access_table import creations
-from guarded_nodes import GuardedNode
-from prepared import prepare
-from whole_nodes import PORT
 
 from ottla.log.disk import OsDisk
 from ottla.wire import messages as m
 from ottla.wire.acls import AclOperation, AclResource
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response, encode_request
+from tests.golden.access.access_requests import MINE, batch
+from tests.golden.access.access_table import creations
+from tests.golden.access.guarded_nodes import GuardedNode
+from tests.golden.access.prepared import prepare
+from tests.unit.node.whole_nodes import PORT
 
 READ_TOPIC = (AclResource.TOPIC, AclOperation.READ)
 WRITE_TOPIC = (AclResource.TOPIC, AclOperation.WRITE)
@@ -222,14 +222,22 @@ def test_a_commit_that_was_allowed_and_is_answered_later_allows_no_other(monkeyp
     broker = node.whole.node.broker
     assert broker is not None
     groups_type = type(broker.groups)
-    submit = groups_type.submit
+    submit = groups_type.submit_encoded
 
-    def hold(groups: Any, group_id: Any, command: Any, then: Any, failed: Any, **given: Any) -> None:
-        submit(groups, group_id, command, lambda reply: held.append(lambda: then(reply)), failed, **given)
+    class Late:
+        """A command whose outcome is told when the test says so."""
+
+        def __init__(self, command: Any) -> None:
+            self.subject, self.reply, self._command = command.subject, None, command
+            self.decide, self.refuse = command.decide, command.refuse
+
+        def tell(self) -> None:
+            self._command.reply = self.reply
+            held.append(self._command.tell)
 
     client = Reader(node)
     with monkeypatch.context() as slow:
-        slow.setattr(groups_type, "submit", hold)
+        slow.setattr(groups_type, "submit_encoded", lambda groups, command: submit(groups, Late(command)))
         client.ask(commit(10), True)
     node.delete_rules()
     (answer,) = held

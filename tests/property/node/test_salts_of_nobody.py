@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from ottla.base.ids import Uuid
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.machines.metadata.controller.activation import bootstrap_records
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.delta import MetadataDelta
@@ -22,6 +21,7 @@ from ottla.node.node_sasl import NodeSasl
 from ottla.node.storage.format_scram import parse_scram
 from ottla.security.sasl.scram_keys import SCRAM_HASHES, salt_from
 from ottla.security.sasl.scram_messages import ServerFirst, escaped, parse_server_first
+from ottla.serving.node_settings import NodeSettings
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_world import step_world
 from ottla.wire.message import Message

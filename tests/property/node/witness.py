@@ -5,11 +5,10 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from raw_connection import RawConnection
-
 from ottla.records.builder import BatchBuilder
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, FetchRequest, ListOffsetsRequest, ProduceRequest
+from tests.property.node.raw_connection import RawConnection
 
 _numbers = count()
 PATIENCE_S = 10.0

@@ -5,38 +5,18 @@
 A program of its own, so that a test outlives it.
 """
 
-import ctypes
-import mmap
 import random
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from test_twins import HEADER_SIZE, mutated, repair_checksums, some_records
-
 from ottla.records import _fast, fetched
 from ottla.records.batch import CorruptBatch
 from ottla.records.builder import build_batch
+from tests.property.records.guarded_memory import Guarded
+from tests.property.records.test_twins import HEADER_SIZE, mutated, repair_checksums, some_records
 
-_PAGES = 64
 _MOST_COUNT = (1 << 31) - 1
-
-
-class Guarded:
-    """Memory behind which there is none."""
-
-    def __init__(self) -> None:
-        self._size = _PAGES * mmap.PAGESIZE
-        memory = mmap.mmap(-1, self._size + mmap.PAGESIZE)
-        self._view = memoryview(memory)
-        address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + self._size
-        if ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, 0):
-            raise OSError(ctypes.get_errno(), "mprotect")
-
-    def hold(self, data: bytes | bytearray) -> memoryview:
-        """A view of these bytes, right before the end."""
-        self._view[self._size - len(data) : self._size] = data
-        return self._view[self._size - len(data) : self._size]
 
 
 def run(guarded: Guarded, chance: random.Random) -> None:
@@ -72,7 +52,7 @@ def run(guarded: Guarded, chance: random.Random) -> None:
     attempt(columns, records)
     attempt(lambda view: offsets.learn(view, 0, count, 0), records)
     attempt(lambda view: offsets.retain(view, 0, 0, None, count, True, False, 5, HEADER_SIZE), records)
-    attempt(lambda view: _fast.ordinary_header(view, 1 << 20, 0, 1 << 62, False), data)
+    attempt(lambda view: _fast.PlainBatches(1 << 20, 1 << 62, 1 << 62, False).header_of(view, 0), data)
     attempt(lambda view: offsets.learn_run(view, 0, 0, 1 << 31), data)
     attempt(lambda view: offsets.retain_run(view, 0, 1 << 31, {-1: 1}, bytearray()), data)
     attempt(take, batch + data)

@@ -323,9 +323,11 @@ def short_cut(chance):
             struct.pack_into(">i", data, 8, len(data) - 12)
             struct.pack_into(">I", data, 17, crc32c(data[21:]))
     rules = chance.choice(RULES)
-    earliest, latest = rules.timestamps_around(NOW)
-    header = _fast.ordinary_header(data, rules.max_message_bytes, earliest, latest, rules.compacted)
-    if header is None:
+    plain = _fast.PlainBatches(
+        rules.max_message_bytes, rules.timestamp_before_max_ms, rules.timestamp_after_max_ms, rules.compacted
+    )
+    header = plain.header_of(data, NOW)
+    if header is None or not _fast.is_sound(data, header.crc):
         return False
     before = bytes(data)
     # A buffer that cannot be written to goes the long way.

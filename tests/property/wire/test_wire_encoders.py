@@ -5,7 +5,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from wire_values import RandomMessages, every_message
 
 from ottla.wire import encoding
 from ottla.wire.codec import encode
@@ -13,6 +12,7 @@ from ottla.wire.faults import EncodeError
 from ottla.wire.frame import decode_response, encode_response, encode_response_parts
 from ottla.wire.message import Message, WireStruct
 from ottla.wire.messages import FetchResponse, ProduceResponse
+from tests.property.wire.wire_values import RandomMessages, every_message
 
 EXAMPLES = 6
 ODD = (

@@ -2,10 +2,9 @@
 
 from random import Random
 
-from kio_bridge import kio_class, kio_decode, kio_encode, to_kio
-from wire_values import RandomMessages, every_message
-
 from ottla.wire.codec import decode, encode
+from tests.property.wire.kio_bridge import kio_class, kio_decode, kio_encode, to_kio
+from tests.property.wire.wire_values import RandomMessages, every_message
 
 EXAMPLES = 4
 KIO_HAS = 625

@@ -4,11 +4,11 @@ import tracemalloc
 from random import Random
 
 import pytest
-from wire_decoders import DECODERS
-from wire_fuzz import Fuzz, attempt
-from wire_values import RandomMessages, every_message
 
 from ottla.wire.codec import encode
+from tests.property.wire.wire_decoders import DECODERS
+from tests.property.wire.wire_fuzz import Fuzz, attempt
+from tests.property.wire.wire_values import RandomMessages, every_message
 
 ROUNDS = 5
 NOISE_BYTES = 20_000

@@ -3,11 +3,11 @@
 from random import Random
 
 import pytest
-from wire_decoders import DECODERS
-from wire_values import RandomMessages, every_message
 
 from ottla.wire.codec import encode, encode_parts
 from ottla.wire.message import Message
+from tests.property.wire.wire_decoders import DECODERS
+from tests.property.wire.wire_values import RandomMessages, every_message
 
 EXAMPLES = 12
 

@@ -10,12 +10,11 @@ import sys
 from random import Random
 from typing import Any
 
-from wire_decoders import DECODERS
-from wire_values import RandomMessages, every_message
-
 from ottla.wire.codec import encode
 from ottla.wire.faults import DecodeError
 from ottla.wire.message import Decoder, Message
+from tests.property.wire.wire_decoders import DECODERS
+from tests.property.wire.wire_values import RandomMessages, every_message
 
 MEMORY_HEADROOM_BYTES = 128 << 20
 """Far more than any damaged message of a few kilobytes may need, far less than the sizes that damage announces."""

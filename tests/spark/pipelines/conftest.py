@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipelines_streams import Ran, Streamed
 from pyspark.sql import DataFrame, Row, SparkSession
+
+from tests.spark.pipelines_streams import Ran, Streamed
 
 
 @pytest.fixture

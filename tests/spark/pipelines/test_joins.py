@@ -4,12 +4,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from pipelines_streams import Ran, Streamed, at
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from test_tables import CHANGES, changes, divided, newest
 
 from ottla.spark.pipelines import foreign_key, present, stream_stream, stream_table, table_table
+from tests.spark.pipelines.test_tables import CHANGES, changes, divided, newest
+from tests.spark.pipelines_streams import Ran, Streamed, at
 
 
 def alive(rows: list[tuple[Any, ...]]) -> dict[str, Any]:

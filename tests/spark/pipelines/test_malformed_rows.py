@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipelines_streams import Ran, Streamed, at
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -30,6 +29,7 @@ from ottla.spark.pipelines import (
     usable,
 )
 from ottla.spark.pipelines.opaque import packed, reader
+from tests.spark.pipelines_streams import Ran, Streamed, at
 
 SCHEMA = "key string, value string, offset long, timestamp timestamp, closes timestamp"
 WHOLE = ("a", "v", 1, at(1), at(5))

@@ -14,7 +14,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from bucketed import Bucketed, Row, shuffled
 from pyspark.sql.types import DecimalType, DoubleType, IntegerType, LongType, StringType, StructType
 
 from ottla.spark.pipelines.buckets import Bucket, dump_state, load_state
@@ -24,6 +23,7 @@ from ottla.spark.pipelines.sliding_windows import _Sliding
 from ottla.spark.pipelines.suppress import _UntilClosed, _UntilTimeLimit
 from ottla.spark.pipelines.table_joins import STREAM, TABLE, _StreamTable, _TableTable
 from ottla.spark.pipelines.tables import _Parts, _Totals
+from tests.spark.pipelines.bucketed import Bucketed, Row, shuffled
 
 CASES = 4
 MANY = 400

@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pipelines_streams import Ran, Streamed, at, seconds
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -21,6 +20,7 @@ from ottla.spark.pipelines import (
     to_records,
 )
 from ottla.spark.pipelines.opaque import packed, reader, unpacked
+from tests.spark.pipelines_streams import Ran, Streamed, at, seconds
 
 
 def test_duplicates_leave_once(streamed: Streamed, ran: Ran) -> None:

@@ -4,11 +4,11 @@ from itertools import groupby
 from random import Random
 from typing import Any
 
-from pipelines_streams import Ran, Streamed
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from ottla.spark.pipelines import aggregate_stream, aggregate_table, latest, present
+from tests.spark.pipelines_streams import Ran, Streamed
 
 CHANGES = "key string, value string, offset long"
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from sink_scene import records
-from streams import run_until
 
 from ottla.spark.options import OptionError
 from ottla.spark.pipelines import aggregated, write_updates
 from ottla.spark.sink.rows import WrongRows
 from ottla.testing import Broker
+from tests.spark.sink_scene import records
+from tests.spark.streams import run_until
 
 
 def test_every_change_is_written_once_over_a_restart(

@@ -6,11 +6,11 @@ from random import Random
 from threading import Event
 from typing import Any
 
-from pipelines_streams import Ran, Streamed, at, seconds
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ottla.spark.pipelines import hopping, late, on_time, session, sliding, tumbling, until_closed, until_time_limit
+from tests.spark.pipelines_streams import Ran, Streamed, at, seconds
 
 ROWS = "key string, value int, timestamp timestamp"
 CLOSING = [("closing", 0, at(10_000))]

@@ -8,7 +8,7 @@ import pytest
 
 from ottla.base import lent
 from ottla.testing import Broker
-from ottla.wire.exchange.spare_buffers import LEAST_BYTES, SpareBuffers
+from ottla.wire.exchange.frames import LEAST_BYTES, SpareBuffers
 
 POISON = 0xDB
 

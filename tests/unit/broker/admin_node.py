@@ -10,8 +10,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from brokers import NODE_ID, TestNode, over_the_wire
-
 from ottla.base.ids import Uuid
 from ottla.broker.dispatch import dispatcher
 from ottla.controller.controller_apis import find_handler
@@ -23,6 +21,7 @@ from ottla.runtime.metadata.quorum.quorum_view import QuorumEndpoint, QuorumRepl
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import CreateTopicsRequest, FeatureLevelRecord, RegisterBrokerRecord
+from tests.unit.broker.brokers import NODE_ID, TestNode, over_the_wire
 
 CLUSTER_ID = "the-cluster"
 DIRECTORY = Uuid(b"d" * 16)

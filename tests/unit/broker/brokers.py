@@ -31,8 +31,6 @@ from ottla.records.batch import complete_batches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records
 from ottla.runtime.channels import Caller, ControllerChannel, Failed, PeerChannel, Then
-from ottla.runtime.outbox import Region
-from ottla.runtime.pending_request import LateReply
 from ottla.runtime.request import ClientConnection, RequestContext, Respond
 from ottla.testing.clock import FixedClock
 from ottla.testing.host_names import FixedHostNames
@@ -43,7 +41,6 @@ from ottla.testing.step_timers import Agenda, StepTimers
 from ottla.testing.step_workers import StepWorkers
 from ottla.testing.step_world import step_world
 from ottla.wire.codec import decode, encode
-from ottla.wire.frame import decode_request, decode_response, encode_request, response_type
 from ottla.wire.message import Message
 from ottla.wire.messages import (
     ConfigRecord,
@@ -151,23 +148,14 @@ class StepLine:
     def __init__(self) -> None:
         self.problems: list[Exception] = []
 
+    def on_paused(self) -> None:
+        """Nothing waits behind the requests of a test."""
+
     def on_resumed(self) -> None:
         """Nothing waits behind the requests of a test."""
 
     def hang_up(self, problem: Exception) -> None:
         self.problems.append(problem)
-
-
-class LateReplies:
-    """A connection that takes one reply, when it is given, and breaks off if there is none."""
-
-    def __init__(self, take: Callable[[bytes], None], break_off: Callable[[Exception], None]) -> None:
-        self._take = take
-        self.break_off = break_off
-
-    def on_late_reply(self, place: LateReply) -> None:
-        assert place.parts is not None
-        self._take(b"".join(part.read() if isinstance(part, Region) else part for part in place.parts))
 
 
 class Reply:
@@ -346,33 +334,6 @@ class TestNode:
         context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(data))
         self._handle(context, request, respond)
         give_back(data, len(data))
-
-    def ask_again(self, request: Message, version: int, client_id: str | None = None) -> Reply | None:
-        """Offers a request to what its connection has learned, as a connection does; None if it is to be decoded."""
-        frame = memoryview(bytearray(encode_request(request, version, 5, client_id)))[4:]
-        repeated = self.client.repeated.get(request._schema.api_key)
-        outcome = repeated(frame) if repeated is not None else None
-        if outcome is None:
-            return None
-        reply = Reply(version)
-
-        def take(given: bytes) -> None:
-            correlation_id, message = decode_response(response_type(request._schema.api_key), given[4:], version)
-            assert correlation_id == sent_id
-            reply(message)
-
-        sent_id = int.from_bytes(frame[4:8], "big")
-        if isinstance(outcome, bytes):
-            take(outcome)
-        elif isinstance(outcome, LateReply):
-            outcome.size, outcome.received_s = len(frame), 0.0
-            outcome.connection = LateReplies(take, self.line.hang_up)  # type: ignore[assignment]
-            if outcome.parts is not None:
-                outcome.connection.on_late_reply(outcome)
-        else:
-            context = RequestContext(request._schema.api_key, version, 7, client_id, self.client, 0.0, len(frame))
-            outcome(context, decode_request(frame).message, reply)
-        return reply
 
     def send(self, request: Message, version: int, client_id: str | None = None) -> Any:
         """Sends a request that is answered at once."""

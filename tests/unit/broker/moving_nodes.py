@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from brokers import TestNode
-
 from ottla.base.ids import Uuid
 from ottla.runtime.channels import Caller, Failed, Then
 from ottla.wire.messages import (
@@ -15,6 +13,7 @@ from ottla.wire.messages import (
     DescribeLogDirsRequest,
     PartitionChangeRecord,
 )
+from tests.unit.broker.brokers import TestNode
 
 IDS = {"/one": Uuid(b"1" * 16), "/two": Uuid(b"2" * 16)}
 ENOUGH_MS = 100

@@ -15,8 +15,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from brokers import NOW_MS, TestNode, broker_settings, over_the_wire, topic_id_of
-
 from ottla.base.ids import Uuid
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller_context import ControllerContext
@@ -45,6 +43,7 @@ from ottla.wire.messages import (
     TopicRecord,
     UnfenceBrokerRecord,
 )
+from tests.unit.broker.brokers import NOW_MS, TestNode, broker_settings, over_the_wire, topic_id_of
 
 QUIET_ROUNDS = 10_000
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from apache_kafka import ApacheKafka
-from brokers import TestNode, batch, fetch_request, only, produce_request, produced
 
 from ottla.base.ids import Uuid
 from ottla.records.builder import build_batch
@@ -31,6 +29,8 @@ from ottla.wire.messages import (
     OffsetForLeaderEpochRequest,
     ProduceRequest,
 )
+from tests.interop.apache_kafka import ApacheKafka
+from tests.unit.broker.brokers import TestNode, batch, fetch_request, only, produce_request, produced
 
 pytestmark = pytest.mark.interop
 

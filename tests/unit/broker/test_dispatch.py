@@ -1,21 +1,22 @@
 """The table of APIs: every row leads somewhere, and what is not in it is refused."""
 
 import pytest
-from brokers import TestNode, batch, produce_request
 
-from ottla.broker.dispatch import ROUTES, find_handler, served_versions
+from ottla.apis.table import served_by_brokers
+from ottla.broker.dispatch import find_handler, served_versions
 from ottla.broker.services import services_of
 from ottla.runtime.request import RefusedRequest
 from ottla.wire.apis import ApiKey, api
+from tests.unit.broker.brokers import TestNode, batch, produce_request
 
 
-@pytest.mark.parametrize("key", ROUTES, ids=lambda key: key.name.lower())
+@pytest.mark.parametrize("key", served_by_brokers(), ids=lambda key: key.name.lower())
 def test_every_row_has_its_handler(key):
     for version in served_versions(key):
         assert callable(find_handler(key, version))
 
 
-@pytest.mark.parametrize("key", ROUTES, ids=lambda key: key.name.lower())
+@pytest.mark.parametrize("key", served_by_brokers(), ids=lambda key: key.name.lower())
 def test_every_stable_version_is_served(key):
     assert served_versions(key) == api(key).stable_versions
 
@@ -35,22 +36,13 @@ def test_what_is_not_served_is_refused(key, version):
         find_handler(key, version)
 
 
-@pytest.mark.parametrize("key", [ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY])
-def test_vulnerability_telemetry_is_taken_from_nobody(key):
-    """Metrics of clients come compressed (KIP-714): where they are served, a bomb has to be refused before it grows."""
-    assert key not in ROUTES
-    for version in api(key).stable_versions:
-        with pytest.raises(RefusedRequest, match="is not served"):
-            find_handler(key, version)
-
-
 def test_a_request_finds_its_handler():
     node = TestNode()
     node.create_topic()
     assert node.send(produce_request(batch()), 9).responses[0].partition_responses[0].error_code == 0
 
 
-@pytest.mark.parametrize("key", ROUTES, ids=lambda key: key.name)
+@pytest.mark.parametrize("key", served_by_brokers(), ids=lambda key: key.name)
 def test_a_handler_names_services_that_there_are(key):
     broker = TestNode().broker
     names = services_of(find_handler(key, max(served_versions(key))))

@@ -4,10 +4,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from brokers import TestNode, batch
 
+from ottla.apis.table import APIS
 from ottla.broker.data.batch_checks import keep_records
-from ottla.runtime.large_requests import divisions
+from ottla.runtime.large_requests.parts import division_of
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import (
@@ -19,6 +19,7 @@ from ottla.wire.messages import (
     OffsetForLeaderEpochRequest,
     ProduceRequest,
 )
+from tests.unit.broker.brokers import TestNode, batch
 
 MANY = 1300
 TOPICS = ("orders", "shipped", "nowhere")
@@ -135,9 +136,9 @@ def test_it_is_answered_as_the_whole_is(node: TestNode, name: str, monkeypatch: 
     request, version = REQUESTS[name]()
     divided = node.send(request, version)
     key = request._schema.api_key
-    division = divisions.division_of(key, request)
+    division = division_of(key, request)
     assert division is not None
-    monkeypatch.setitem(divisions.DIVISIONS, key, ())
+    monkeypatch.setitem(APIS, key, APIS[key]._replace(divisions=()))
     whole = node.send(REQUESTS[name]()[0], version)
     asks_once = division.joins and bool(division.answered[-1].about)
     assert answers(divided, asks_once) == answers(whole, asks_once)

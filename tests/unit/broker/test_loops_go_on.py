@@ -7,13 +7,8 @@ must be called again, and the fault must have reached the node's loop, which cou
 from collections.abc import Callable
 
 import pytest
-from brokers import TestNode, batch, produce_request
-from raising_once import faults_in, raise_once
-from replicating_nodes import Cluster
-from transactional_nodes import TransactionalNode
 
 from ottla.base.ids import Uuid
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.partitions.background import Background
 from ottla.broker.partitions.cleaning.cleaner import LogCleaner
 from ottla.broker.partitions.cleaning.cleaner_task import CleaningTask
@@ -30,7 +25,12 @@ from ottla.log.partition_log import PartitionLog
 from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image.directory_ids import UNASSIGNED
 from ottla.machines.partition.leader import LeaderState
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.messages import AssignReplicasToDirsResponse
+from tests.unit.broker.brokers import TestNode, batch, produce_request
+from tests.unit.broker.replicating_nodes import Cluster
+from tests.unit.broker.transactional_nodes import TransactionalNode
+from tests.unit.runtime.raising_once import faults_in, raise_once
 
 MINUTE_MS = 60_000
 Scene = Callable[[], Callable[[], None]]
@@ -102,7 +102,7 @@ def segments_are_old() -> Callable[[], None]:
     for name in ("orders", "clicks"):
         node.create_topic(name, retention_ms="1000", flush_ms="1000", flush_messages="1000000")
         node.produce(batch(b"x", producer_id=7, producer_epoch=0, base_sequence=0), topic=name)
-    Background(node.broker.partitions).start()
+    Background(node.broker.partitions, node.broker.world).start()
     return lambda: node.timers.advance(20 * MINUTE_MS)
 
 
@@ -162,9 +162,9 @@ LOOPS: list[tuple[type, str, Scene]] = [
     ("owner", "method", "scene"), LOOPS, ids=[f"{owner.__name__}.{method}" for owner, method, _ in LOOPS]
 )
 def test_a_loop_goes_on_after_its_handler_has_raised(monkeypatch, owner, method, scene):
-    go_on = scene()
+    resume = scene()
     calls = raise_once(monkeypatch, owner, method)
-    faults = faults_in(go_on)
+    faults = faults_in(resume)
     assert len(calls) > 1
     assert faults == 1
 
@@ -179,11 +179,11 @@ def test_a_partition_is_offline_after_a_swap_that_has_raised(monkeypatch):
 
 def test_a_partition_is_offline_after_the_end_of_a_flush_has_raised(monkeypatch):
     """Nobody knows what of its log is on the disk."""
-    go_on = records_must_be_flushed()
+    resume = records_must_be_flushed()
     raise_once(monkeypatch, PartitionLog, "finish_flush")
     offline: list[Partition] = []
     monkeypatch.setattr(Partitions, "on_broken", lambda _self, partition, _problem: offline.append(partition))
-    assert faults_in(go_on) == 0
+    assert faults_in(resume) == 0
     assert [partition.is_idle for partition in offline] == [True]
 
 

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from brokers import Reply, TestNode, batch, only, produce_request
-
 from ottla.base.ids import TopicPartition
 from ottla.records.header import Compression
 from ottla.records.reader import read_records
@@ -19,6 +17,7 @@ from ottla.wire.messages import (
     InitProducerIdRequest,
     ProduceResponse,
 )
+from tests.unit.broker.brokers import Reply, TestNode, batch, only, produce_request
 
 OLD, NEW = 0, 2
 READ_COMMITTED = 1

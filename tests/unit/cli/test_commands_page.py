@@ -1,4 +1,4 @@
-"""The examples of docs/commands.md and docs/tools.md do what the page says, in its order, against one node.
+"""The examples of docs/commands.md, docs/tools.md and docs/backup.md do what the page says, in its order, on one node.
 
 A line that begins with `$ ` is a command; the lines after it are what it prints. `localhost:9092` is the node, and
 `ottla-data` its directory. A line of only `...` stands for any lines; `…` inside a line stands for anything.
@@ -21,6 +21,7 @@ from ottla.testing import Broker
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "commands.md"
 TOOLS_PAGE = ROOT / "docs" / "tools.md"
+BACKUP_PAGE = ROOT / "docs" / "backup.md"
 WAIT_S = 60
 SETTINGS = {
     # So that rules of access are kept, and everything is allowed all the same.
@@ -69,7 +70,7 @@ def matches(printed: list[str], expected: list[str]) -> bool:
     return re.fullmatch(wanted, text if printed else "") is not None
 
 
-@pytest.mark.parametrize("page", [PAGE, TOOLS_PAGE], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [PAGE, TOOLS_PAGE, BACKUP_PAGE], ids=lambda page: page.stem)
 def test_the_examples_of_the_page_are_true(page: Path, tmp_path: Path) -> None:
     commands_in(tmp_path / "bin")
     work = tmp_path / "work"

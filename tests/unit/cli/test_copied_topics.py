@@ -101,7 +101,7 @@ def test_records_that_were_deleted_before_they_were_copied_are_told(
     send(node, name, range(50, 300))
     admin.delete_records({TopicPartition(name, 0): 100}).raise_first()
     said = copy(name, f"{name}-copy", *place(how, name, tmp_path))
-    assert f"{name}-0: 50 offsets, 50 to 99, were deleted before they were copied; the copy goes on at 100" in said
+    assert f"{name}-0: 50 offsets, 50 to 99, were deleted before they were copied; the copy continues at 100" in said
     assert "200 records copied" in said
     assert said.rstrip().endswith(f"50 gone from {name} before they were copied")
     assert numbers_in(node, f"{name}-copy") == [*range(50), *range(100, 300)]
@@ -313,7 +313,7 @@ def test_a_destination_is_made_with_the_settings_of_its_source(
     admin.create_topics([NewTopic(name, 1, config={**OF_THE_SOURCE, **others})]).raise_first()
     with Producer(bootstrap_servers=node.bootstrap, max_request_size=4_000_000) as producer:
         producer.send(name, b"v" * 3_000_000, b"k", timestamp_ms=1000)
-    assert copy(name, f"{name}-copy").startswith("1 records copied")
+    assert copy(name, f"{name}-copy").startswith("1 record copied")
     made = settings(admin, f"{name}-copy")
     assert {key: value for key, value in made.items() if key in OF_THE_SOURCE} == OF_THE_SOURCE
     assert "segment.bytes" not in made

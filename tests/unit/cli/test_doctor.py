@@ -138,7 +138,7 @@ def test_files_from_the_future_tell_of_a_wrong_clock(tmp_path: Path) -> None:
 
 
 class Options:
-    config = None
+    config = host = advertise = None
     port = 0
     set: tuple[str, ...] = ()
 

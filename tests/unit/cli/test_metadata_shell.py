@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich_metadata import quota, write_snapshot
 
 from ottla import __version__
 from ottla.cli.metadata_shell.commands import Leave, Session, completions
 from ottla.cli.metadata_shell.image_tree import tree_of
 from ottla.cli.metadata_shell.reading import read_metadata
 from ottla.cli.metadata_shell.shell import main
+from tests.unit.cli.rich_metadata import quota, write_snapshot
 
 Shell = Callable[..., list[str]]
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "kafka-4.3.1" / "clean"

@@ -275,7 +275,7 @@ def test_a_topic_that_is_not_there_is_told_and_not_made(command: str, run: Run, 
     node.create_topic(f"{command}-this-topic")
     for _ in range(2):
         run(command, f"{command}-tihs-topic", status=1)
-        told = f"there is no topic {command}-tihs-topic; did you mean {command}-this-topic?"
+        told = f"there is no topic {command}-tihs-topic (did you mean {command}-this-topic?)"
         assert told in run.err  # type: ignore[attr-defined]
 
 
@@ -331,7 +331,7 @@ def test_a_decoder_of_ones_own(run: Run, topic: str, monkeypatch: pytest.MonkeyP
 
 def test_an_unknown_decoder_is_told(run: Run, topic: str) -> None:
     run("tail", topic, "--decode", "avor", status=1)
-    assert "there is no decoder avor; there are auto, base64, hex, json, text" in run.err  # type: ignore[attr-defined]
+    assert "there is no decoder avor; there are auto, base64, hex, json, schema, text" in run.err  # type: ignore[attr-defined]
 
 
 # Copying
@@ -456,7 +456,7 @@ def test_progress_is_a_bar_where_the_end_is_known() -> None:
     progress.add(10)
     progress._shown_s = 0.0
     progress.show()
-    assert "\u2588" * 6 + "\u2591" * 18 + "  25%  1 records copied" in terminal.getvalue()
+    assert "\u2588" * 6 + "\u2591" * 18 + "  25%  1 record copied" in terminal.getvalue()
     progress.end("nothing failed")
     assert terminal.getvalue().endswith(", nothing failed\n")
 
@@ -468,4 +468,19 @@ def test_where_no_terminal_is_only_the_last_line_is_printed() -> None:
     progress.show()
     assert plain.getvalue() == ""
     progress.end()
-    assert plain.getvalue().startswith("1 records copied, ")
+    assert plain.getvalue().startswith("1 record copied, ")
+
+
+@pytest.mark.parametrize("command", ["copy", "consume"])
+def test_what_was_stopped_before_the_end_does_not_end_with_0(
+    run: Run, orders: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def poll(consumer: Consumer, timeout: float | None = None) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Consumer, "poll", poll)
+    words = [f"{orders}-copy"] if command == "copy" else []
+    run(command, orders, *words, status=130)
+    assert "stopped before the end" in run.err  # type: ignore[attr-defined]
+    run(command, orders, *words, "--follow")
+    assert "stopped before the end" not in run.err  # type: ignore[attr-defined]

@@ -40,6 +40,29 @@ def test_an_id_goes_before_a_role() -> None:
     assert [pid for pid, _ in stopped("--node-id=2", "--process-role=controller")] == [101]
 
 
+def test_a_data_directory_is_looked_for_from_where_the_node_was_started(tmp_path: Path) -> None:
+    (tmp_path / "two").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "two")
+    (tmp_path / "node.properties").write_text(f"node.id=5\nlog.dirs={tmp_path}/three,{tmp_path}/four\n")
+    started = [
+        ["python3", "-m", "ottla.cli.main", "start", "--data", "two", "--port", "0"],
+        ["python3", "-m", "ottla.cli.main", "start"],
+        ["python3", "/opt/bin/kafka-server-start", "node.properties", "--log-file", "two"],
+    ]
+    nodes = [as_node(Process(200 + number, words, str(tmp_path))) for number, words in enumerate(started)]
+
+    def stopped_by(data: str) -> list[int]:
+        sent: list[int] = []
+        found = [node for node in nodes if node is not None]
+        main(["--data", data], processes=lambda: found, kill=lambda pid, _: sent.append(pid))
+        return sent
+
+    assert stopped_by(f"{tmp_path}/two") == stopped_by(f"{tmp_path}/link") == [200]
+    assert stopped_by(f"{tmp_path}/ottla-data") == [201]
+    assert stopped_by(f"{tmp_path}/four") == [202]
+    assert stopped_by(str(tmp_path)) == []
+
+
 def test_the_signal_may_be_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGNAL", "KILL")
     assert stopped("--node-id=1") == [(100, signal.SIGKILL)]

@@ -1,6 +1,10 @@
 """`ottla top`: what it makes of two looks at a cluster, and what it prints of a node."""
 
 import json
+import os
+import pty
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -9,9 +13,10 @@ import pytest
 from ottla import Consumer, Producer
 from ottla.base.ids import TopicPartition
 from ottla.cli.main import main
+from ottla.cli.text_tables import duration, size
 from ottla.cli.top.rates import view_of
 from ottla.cli.top.sampling import GroupSample, Sample, TopicSample
-from ottla.cli.top.tables import duration, plain, size
+from ottla.cli.top.tables import GROUP_COLUMNS, TOPIC_COLUMNS, fitted, plain
 from ottla.testing import Broker
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -78,9 +83,40 @@ def test_a_view_is_drawn_on_a_terminal() -> None:
     now = sample(1.0, {0: 9, 1: 9}, {P0: 0, P1: 9})
     written = io.StringIO()
     console = Console(file=written, width=100, force_terminal=True)
-    console.print(drawn(view_of(None, now, {(P0, 0): NOW_MS - 61_000}, NOW_MS), "ottla top"))
+    console.print(drawn(view_of(None, now, {(P0, 0): NOW_MS - 61_000}, NOW_MS), "ottla top", 100))
     assert "billing" in written.getvalue()
     assert "1 m 01 s" in written.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_tables_fit_the_terminal_and_keep_what_matters(width: int) -> None:
+    name = "orders-of-the-european-warehouses-2026"
+    topics = [(name, "12", "1,234,567", "12,345", "123.4 GB", "12.3 MB/s", "3 under-replicated"), ("t", *"123456")]
+    groups = [(name, "PreparingRebalance", "12", "3", "1,234,567", "2 h 05 m", "12,345")]
+    for columns, rows, kept in ((TOPIC_COLUMNS, topics, "3 under-replicated"), (GROUP_COLUMNS, groups, "2 h 05 m")):
+        fit = fitted(columns, rows, width)
+        widths = [max(map(len, cells)) for cells in zip(fit.titles, *fit.rows, strict=True)]
+        assert sum(widths) + 2 * (len(widths) - 1) <= max(width, 46)
+        assert kept in fit.rows[0]
+        assert fit.rows[0][0].rstrip("…") == name[: len(fit.rows[0][0].rstrip("…"))]
+    assert fitted(TOPIC_COLUMNS, topics, 200).rows == topics
+
+
+def test_q_leaves(node: Broker) -> None:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "ottla.cli.main", "top", "-b", node.bootstrap, "--interval", "3600"]
+    running = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    try:
+        seen = b""
+        while b"asking the cluster" not in seen:
+            seen += os.read(ours, 4096)
+        os.write(ours, b"xq")
+        assert running.wait(60) == 0
+    finally:
+        running.kill()
+        running.wait()
+        os.close(ours)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +153,7 @@ def test_scripts_get_json(node: Broker, capsys: pytest.CaptureFixture[str]) -> N
 def test_people_get_tables(node: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "-b", node.bootstrap, "--once", "--interval", "0.1", "--group", "^l"]) == 0
     topics, groups = capsys.readouterr().out.split("\n\n")
-    assert topics.splitlines()[0].split() == ["TOPIC", "PARTITIONS", "RECORDS", "RECORDS/S", "SIZE", "BYTES/S"]
+    assert topics.splitlines()[0].split() == ["TOPIC", "PARTITIONS", "RECORDS", "RECORDS/S", "ON", "DISK", "GROWTH"]
     [_, row] = groups.splitlines()
     assert row.split()[:5] == ["late", "Empty", "0", "1", "3"]
 

@@ -58,6 +58,11 @@ def test_a_brokers_own_words_come_first_and_what_to_do_stays() -> None:
     assert error.message == "Topic 'clicks' already exists."
 
 
+def test_a_question_ends_with_its_own_mark() -> None:
+    asked = str(error_for(ErrorCode.OFFSET_OUT_OF_RANGE, "is that the topic that was meant?"))
+    assert asked.startswith("is that the topic that was meant? Seek to one")
+
+
 def test_a_code_that_a_newer_broker_has_is_told_by_its_number() -> None:
     error = error_for(4711)
     assert type(error) is UnknownServerError

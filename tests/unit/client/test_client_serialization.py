@@ -27,6 +27,30 @@ def test_a_value_becomes_bytes_and_comes_back(name: str, value: Any, content: by
     assert deserializer(name.replace("Serializer", "Deserializer"))("t", content, ()) == value
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), [1, {"a": float("-inf")}]])
+def test_numbers_that_json_has_not_are_not_written(value: Any) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        serializer("json")("t", value, [])
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"NaN", "NaN is not JSON"),
+        (b'{"a":[-Infinity]}', "-Infinity is not JSON"),
+        (b"[1,1e400]", "1e400 is too large for a float"),
+    ],
+)
+def test_numbers_that_json_has_not_are_not_read(content: bytes, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        deserializer("json")("t", content, ())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_json_is_read_in_each_of_its_encodings(encoding: str) -> None:
+    assert deserializer("json")("t", '{"ü": 1.5}'.encode(encoding), ()) == {"ü": 1.5}
+
+
 def test_bytes_are_the_default_and_nothing_else_passes_for_them() -> None:
     assert serializer(None)("t", memoryview(b"a"), []) == b"a"
     with pytest.raises(TypeError, match="expected bytes, got str"):

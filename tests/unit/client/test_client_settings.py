@@ -106,11 +106,9 @@ def test_what_asks_for_security_is_taken_and_what_only_java_has_is_refused_by_na
 
 def test_what_asks_for_something_that_clients_do_not_have_is_refused_by_name(recwarn: pytest.WarningsRecorder) -> None:
     told = problem(
-        enable_metrics_push=True,
         transaction_two_phase_commit_enable="true",
         config_providers="file",
     )
-    assert "enable.metrics.push=True: it must be false" in told
     assert "transaction.two.phase.commit.enable=true: it must be false" in told
     assert "config.providers=file: it must be left out" in told
     assert "interceptor.classes=org.x.Spy: it must be a list of objects" in problem(interceptor_classes="org.x.Spy")

@@ -98,7 +98,7 @@ def test_reading_a_setting_as_another_type_is_a_bug() -> None:
 
 def test_values_are_a_mapping_of_all_settings() -> None:
     values = parse_broker(num_io_threads="16").values
-    assert len(values) == len(dict(values)) == 345
+    assert len(values) == len(dict(values)) == 349
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from apache_kafka import libraries
 
 import ottla
 from ottla.config.bounds import Between, Bound, Items, OneOf
 from ottla.config.scopes import OWN, Scope, sections, settings
 from ottla.config.setting import REQUIRED, Dynamic, Setting
 from ottla.config.values import Type
-from ottla.machines.metadata.settings.group_settings import GROUP_LIMITS
+from ottla.machines.metadata.settings.effective_settings import GROUP_LIMITS
+from tests.interop.apache_kafka import libraries
 
 HERE = Path(__file__).parent
 FACTS = json.loads((HERE / "kafka_settings.json").read_text())
@@ -26,6 +26,8 @@ DYNAMIC_ONLY = {
 }
 
 every_scope = pytest.mark.parametrize("scope", Scope, ids=lambda scope: scope.value)
+KAFKAS = [scope for scope in Scope if scope is not Scope.REGISTRY]
+every_scope_of_kafkas = pytest.mark.parametrize("scope", KAFKAS, ids=lambda scope: scope.value)
 
 
 def default_as_kafka_prints_it(row: Setting) -> object:
@@ -53,13 +55,13 @@ def bound_as_kafka_prints_it(bound: Bound | None) -> object:
     return None
 
 
-@every_scope
+@every_scope_of_kafkas
 def test_there_is_one_row_for_each_setting(scope: Scope) -> None:
     kafkas = [name for name in settings(scope) if not name.startswith(OWN)]
     assert sorted(kafkas) == sorted(fact["name"] for fact in FACTS[scope.value])
 
 
-@every_scope
+@every_scope_of_kafkas
 def test_types_defaults_and_importance_are_apache_kafkas(scope: Scope) -> None:
     for fact in FACTS[scope.value]:
         row = settings(scope)[fact["name"]]
@@ -72,7 +74,7 @@ def test_types_defaults_and_importance_are_apache_kafkas(scope: Scope) -> None:
         ), row.name
 
 
-@every_scope
+@every_scope_of_kafkas
 def test_bounds_are_apache_kafkas(scope: Scope) -> None:
     for fact in FACTS[scope.value]:
         row = settings(scope)[fact["name"]]
@@ -82,7 +84,7 @@ def test_bounds_are_apache_kafkas(scope: Scope) -> None:
             assert fact["valid"] in (None, "non-null string"), row.name
 
 
-@every_scope
+@every_scope_of_kafkas
 def test_texts_are_accepted_and_refused_as_apache_kafka_does(scope: Scope) -> None:
     differences = []
     for verdicts, names in VERDICTS[scope.value].items():

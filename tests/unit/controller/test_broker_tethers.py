@@ -1,10 +1,10 @@
 """Connections over which nothing is said, by which a controller knows that a broker's process is there."""
 
 import pytest
-from admin_node import AdminNode
 
 from ottla.controller.broker_tethers import BrokerTethers
 from ottla.testing.memory_network import MemoryNetwork
+from tests.unit.broker.admin_node import AdminNode
 
 ADDRESS = "b", 9092
 

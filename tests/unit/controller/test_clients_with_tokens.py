@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from guarded_nodes import GuardedNode
 
 from ottla.runtime.channels import Caller
-from ottla.runtime.peers.envelopes import enveloped
+from ottla.runtime.peers.remote_peers import enveloped
 from ottla.runtime.request import ClientConnection
 from ottla.wire import messages as m
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import decode_response
+from tests.golden.access.guarded_nodes import GuardedNode
 
 BOB = "User:bob"
 CREATE = m.CreateDelegationTokenRequest(max_lifetime_ms=-1)

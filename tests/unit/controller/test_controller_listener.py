@@ -1,12 +1,10 @@
 """The listeners of controllers (KIP-919), held to what Apache Kafka 4.3.1's answered to the same requests."""
 
 import pytest
-from admin_node import DIRECTORY, AdminNode
-from brokers import NODE_ID, batch, produce_request
 
+from ottla.apis.table import APIS, served_by_controllers
 from ottla.base.ids import Uuid
-from ottla.controller.controller_apis import ANSWERS, SERVED, find_handler
-from ottla.machines.metadata.controller.controller import DECISIONS
+from ottla.controller.controller_apis import find_handler
 from ottla.runtime.channels import THIS_NODE
 from ottla.runtime.request import ClientConnection, RefusedRequest
 from ottla.wire.apis import ApiKey, all_apis, api
@@ -23,6 +21,8 @@ from ottla.wire.messages import (
     ListConfigResourcesRequest,
     MetadataRequest,
 )
+from tests.unit.broker.admin_node import DIRECTORY, AdminNode
+from tests.unit.broker.brokers import NODE_ID, batch, produce_request
 
 TOPIC, BROKER, LOGGER = 2, 4, 8
 NO_TYPE = 3
@@ -53,7 +53,7 @@ def outcomes(reply):
     return {(of.resource_type, of.resource_name): ErrorCode(of.error_code).name for of in reply.responses}
 
 
-@pytest.mark.parametrize("key", SERVED, ids=lambda key: key.name.lower())
+@pytest.mark.parametrize("key", served_by_controllers(), ids=lambda key: key.name.lower())
 def test_every_row_has_its_handler(key, node):
     for version in api(key).stable_versions:
         assert callable(find_handler(node.server, key, version))
@@ -62,10 +62,11 @@ def test_every_row_has_its_handler(key, node):
 # A whole quorum answers these: see tests/unit/runtime/metadata/test_quorum.py.
 OF_RAFT = {ApiKey.FETCH, ApiKey.VOTE, ApiKey.BEGIN_QUORUM_EPOCH, ApiKey.END_QUORUM_EPOCH, ApiKey.FETCH_SNAPSHOT}
 OF_VOTERS = {ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER, ApiKey.UPDATE_RAFT_VOTER}
+ANSWERED = [row.key for row in APIS.values() if row.controller and not row.controller.takes_connection]
 
 
 @pytest.mark.parametrize(
-    "key", [key for key in ANSWERS if key not in OF_RAFT | OF_VOTERS], ids=lambda key: key.name.lower()
+    "key", [key for key in ANSWERED if key not in OF_RAFT | OF_VOTERS], ids=lambda key: key.name.lower()
 )
 def test_every_version_is_answered_on_the_listener_and_through_a_channel(key, node):
     """Empty requests, most of which are refused: what counts is that there is a reply that can be sent."""
@@ -83,7 +84,7 @@ def test_every_version_is_answered_on_the_listener_and_through_a_channel(key, no
 
 def test_what_kafkas_controllers_serve_is_served():
     of_controllers = {key for key, api in all_apis().items() if "controller" in api.listeners}
-    assert set(SERVED) == of_controllers
+    assert set(served_by_controllers()) == of_controllers
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -94,12 +95,14 @@ def test_tokens_are_shown_by_brokers_and_not_by_controllers(node, version):
 
 
 def test_what_the_machine_decides_is_served():
-    assert DECISIONS.keys() <= ANSWERS.keys()
+    decided = {row.key for row in APIS.values() if row.decision is not None}
+    assert decided
+    assert decided <= set(ANSWERED)
 
 
 def test_only_that_is_advertised(node):
     reply = node.send(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
-    assert {api.api_key for api in reply.api_keys} == set(SERVED)
+    assert {api.api_key for api in reply.api_keys} == set(served_by_controllers())
     assert reply.supported_features
 
 

@@ -1,8 +1,6 @@
 """DescribeQuorum, held to what Apache Kafka 4.3.1 answered to the same requests."""
 
 import pytest
-from admin_node import AdminNode
-from brokers import NOW_MS
 
 from ottla.machines.raft.events import LogEnd, QuorumState, Started
 from ottla.machines.raft.machine import Raft
@@ -10,6 +8,8 @@ from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from ottla.runtime.metadata.quorum.quorum_view import QuorumEndpoint, QuorumReplica, RaftQuorum
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeQuorumRequest as Request
+from tests.unit.broker.admin_node import AdminNode
+from tests.unit.broker.brokers import NOW_MS
 
 METADATA = "__cluster_metadata"
 DIRECTORY = b"d" * 16

@@ -1,11 +1,11 @@
 """Partitions that a client makes or removes, held to its limit (KIP-599)."""
 
 import pytest
-from admin_node import AdminNode
 
 from ottla.machines.metadata.image.quotas_image import quota_record
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
+from tests.unit.broker.admin_node import AdminNode
 
 CreatableTopic = CreateTopicsRequest.CreatableTopic
 REFUSED = ErrorCode.THROTTLING_QUOTA_EXCEEDED

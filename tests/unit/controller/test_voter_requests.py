@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ottla.controller.controller_server import Asked
+from ottla.controller.controller_server import ControllerRequest
 from ottla.controller.voter_requests import update_raft_voter
 from ottla.runtime.channels import THIS_NODE
 from ottla.runtime.metadata.quorum.quorum_view import QuorumEndpoint
@@ -20,7 +20,9 @@ def answered(error: ErrorCode) -> tuple[list[Any], list[ErrorCode]]:
     server: Any = SimpleNamespace(quorum=quorum, replica=SimpleNamespace(voter_changes=changes))
     replies: list[Any] = []
     failures: list[ErrorCode] = []
-    update_raft_voter(server, Asked(UpdateRaftVoterRequest(), 0, THIS_NODE), replies.append, failures.append)
+    update_raft_voter(
+        server, ControllerRequest(UpdateRaftVoterRequest(), 0, THIS_NODE), replies.append, failures.append
+    )
     return replies, failures
 
 

@@ -3,19 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-from partition_logs import CONFIG, NOW_MS, append, open_log
-
 from ottla.base.ports import Disk
 from ottla.log.cleaning.cleaning import clean
-from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleaningDone, CleaningJob
-from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
+from ottla.log.cleaning.planning import CleanerLimits, cleanable, plan_cleaning
 from ottla.log.partition_log import PartitionLog
 from ottla.log.scan import scan_batches
 from ottla.records.batch import BatchHeader, checksum_matches
 from ottla.records.builder import BatchBuilder
 from ottla.records.reader import read_records
 from ottla.records.record import Record
+from tests.unit.log.partition_logs import CONFIG, NOW_MS, append, open_log
 
 DAY_MS = 86_400_000
 SEED = bytes(range(16))

@@ -1,7 +1,6 @@
 """What the tests of the log share: batches with just the fields a test is about, and a log on a disk in memory."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from ottla.base.ids import TopicPartition, Uuid
@@ -116,4 +115,4 @@ def contiguous(headers: Iterable[BatchHeader], start: int = 0) -> bool:
 
 def rolling(config: LogConfig = CONFIG, *, batches: int) -> LogConfig:
     """A configuration under which a segment takes `batches` batches of one short record, and then rolls."""
-    return replace(config, segment_bytes=batches * len(batch()))
+    return config._replace(segment_bytes=batches * len(batch()))

@@ -1,17 +1,26 @@
 """What compaction keeps, by example. Expected outcomes are those of Apache Kafka's cleaner."""
 
-from dataclasses import replace
-
 import pytest
-from cleaned_logs import DAY_MS, NOW_MS, append, batches_in, begun, clean_log, contents, headers_of, job_for, keyed
-from partition_logs import CONFIG, base_offsets, files_in, open_log, produced
 
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.cleaning.cleaning import clean
 from ottla.records.batch import Compression, CorruptBatch
 from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.cleaned_logs import (
+    DAY_MS,
+    NOW_MS,
+    append,
+    batches_in,
+    begun,
+    clean_log,
+    contents,
+    headers_of,
+    job_for,
+    keyed,
+)
+from tests.unit.log.partition_logs import CONFIG, base_offsets, files_in, open_log, produced
 
-COMPACTED = replace(CONFIG, cleanup_policy=("compact",), delete_retention_ms=DAY_MS)
+COMPACTED = CONFIG._replace(cleanup_policy=("compact",), delete_retention_ms=DAY_MS)
 
 
 @pytest.fixture
@@ -121,7 +130,7 @@ def test_a_producer_is_known_by_its_empty_batch_when_there_is_no_snapshot(log, d
     append(log, keyed("a=1", producer_id=7, producer_epoch=3, base_sequence=0), keyed("a=2"))
     clean_log(begun(log), disk)
     log.close()
-    for name in files_in(disk, names.PRODUCER_SNAPSHOT):
+    for name in files_in(disk, file_names.PRODUCER_SNAPSHOT):
         disk.remove(f"{log.directory}/{name}")
     again = open_log(disk, COMPACTED, recovery_point=2)
     assert again.append_as_leader(produced(7, 5, epoch=3), 0).error
@@ -157,7 +166,7 @@ def test_small_segments_become_one(log, disk):
 
 def test_segments_are_not_grouped_beyond_segment_bytes(disk):
     size = len(keyed("a=1"))
-    log = open_log(disk, replace(COMPACTED, segment_bytes=2 * size + 5))
+    log = open_log(disk, COMPACTED._replace(segment_bytes=2 * size + 5))
     for number in range(6):
         append(log, keyed(f"{number}=1"))
         begun(log)
@@ -169,10 +178,10 @@ def test_cleaned_segments_are_as_old_as_what_they_stand_for(log, disk):
     disk.now_ms = 1_000_000
     append(log, keyed("a=1", "a=2"))
     log.segments[0].file.truncate(log.segments[0].size)
-    disk.set_modified_ms(log.segments[0].path(names.LOG), 1_000_000)
+    disk.set_modified_ms(log.segments[0].path(file_names.LOG), 1_000_000)
     disk.now_ms = 9_000_000
     clean_log(begun(log), disk)
-    for kind in (names.LOG, names.INDEX, names.TIME_INDEX):
+    for kind in (file_names.LOG, file_names.INDEX, file_names.TIME_INDEX):
         assert disk.modified_ms(log.segments[0].path(kind)) == 1_000_000
 
 
@@ -180,7 +189,7 @@ def test_a_segment_may_end_up_empty(log, disk):
     append(log, keyed("a=1"))
     begun(log)
     append(log, keyed("a=2"))
-    job = replace(job_for(begun(log)), segment_bytes=1)
+    job = job_for(begun(log))._replace(segment_bytes=1)
     for step in list(clean(disk, job))[:-1]:
         replacement = log.start_replacement(step.base_offsets)
         replacement.run()
@@ -217,9 +226,9 @@ def test_what_an_unfinished_cleaning_left_is_removed_by_the_next(log, disk):
     append(log, keyed("a=1"), keyed("a=2"))
     steps = clean(disk, job_for(begun(log)))
     next(steps)
-    assert files_in(disk, names.CLEANED)
+    assert files_in(disk, file_names.CLEANED)
     clean_log(log, disk)
-    assert not files_in(disk, names.CLEANED)
+    assert not files_in(disk, file_names.CLEANED)
     assert contents(log) == ["1:a=2"]
 
 

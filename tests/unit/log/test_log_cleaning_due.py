@@ -1,15 +1,13 @@
 """Which part of a log can be cleaned, and when it is time to."""
 
-from dataclasses import replace
-
 import pytest
-from cleaned_logs import NOW_MS, append, begun, keyed
-from partition_logs import CONFIG, in_transaction, marker, open_log
 
-from ottla.log.cleaning.due import cleanable
+from ottla.log.cleaning.planning import cleanable
+from tests.unit.log.cleaned_logs import NOW_MS, append, begun, keyed
+from tests.unit.log.partition_logs import CONFIG, in_transaction, marker, open_log
 
 HOUR_MS = 3_600_000
-COMPACTED = replace(CONFIG, cleanup_policy=("compact",))
+COMPACTED = CONFIG._replace(cleanup_policy=("compact",))
 
 
 def three_segments(config=COMPACTED, **options):
@@ -74,14 +72,14 @@ def test_nothing_that_may_be_lost_in_a_crash_is_cleaned():
 
 
 def test_young_records_are_left_for_their_readers():
-    log = three_segments(replace(COMPACTED, min_compaction_lag_ms=HOUR_MS))
+    log = three_segments(COMPACTED._replace(min_compaction_lag_ms=HOUR_MS))
     assert cleanable(log, None, NOW_MS + HOUR_MS - 1).end_offset == 0
     assert cleanable(log, None, NOW_MS + HOUR_MS).end_offset == 1
     assert cleanable(log, None, NOW_MS + 2 * HOUR_MS).end_offset == 2
 
 
 def test_old_records_are_cleaned_whatever_the_ratio():
-    log = three_segments(replace(COMPACTED, max_compaction_lag_ms=HOUR_MS))
+    log = three_segments(COMPACTED._replace(max_compaction_lag_ms=HOUR_MS))
     assert not cleanable(log, None, NOW_MS + HOUR_MS).is_due(1.0)
     part = cleanable(log, None, NOW_MS + HOUR_MS + 1)
     assert part.is_due(1.0)

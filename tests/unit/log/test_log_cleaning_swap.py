@@ -1,20 +1,19 @@
 """Swapping cleaned segments in, and what may come in between."""
 
 import errno
-from dataclasses import replace
 from random import Random
 
 import pytest
-from cleaned_logs import append, begun, clean_log, contents, job_for, keyed
-from partition_logs import CONFIG, PARTITION, TOPIC_ID, base_offsets, files_in, open_directory, open_log
 
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.checkpoint import read_offsets
 from ottla.log.cleaning.cleaning import clean
 from ottla.log.cleaning.job import CleanedSegment
 from ottla.testing.memory_disk import Crashed, MemoryDisk
+from tests.unit.log.cleaned_logs import append, begun, clean_log, contents, job_for, keyed
+from tests.unit.log.partition_logs import CONFIG, PARTITION, TOPIC_ID, base_offsets, files_in, open_directory, open_log
 
-COMPACTED = replace(CONFIG, cleanup_policy=("compact",), file_delete_delay_ms=0)
+COMPACTED = CONFIG._replace(cleanup_policy=("compact",), file_delete_delay_ms=0)
 
 
 @pytest.fixture
@@ -42,17 +41,17 @@ def cleaned(log, disk):
 
 def test_a_swap_has_three_steps(log, disk):
     replaced = cleaned(log, disk)
-    assert files_in(disk, names.CLEANED)
+    assert files_in(disk, file_names.CLEANED)
     replacement = log.start_replacement(replaced)
-    assert not files_in(disk, names.CLEANED)
+    assert not files_in(disk, file_names.CLEANED)
     assert files_in(disk, ".log.swap") == ["00000000000000000000.log.swap"]
     assert len(contents(log)) == 7, "the log is still the old one"
     replacement.run()
     assert log.finish_replacement(replacement)
-    assert not files_in(disk, names.SWAP)
+    assert not files_in(disk, file_names.SWAP)
     assert contents(log) == ["4:a=2", "5:b=2", "6:c=1"]
     log.remove_deleted()
-    assert not files_in(disk, names.DELETED)
+    assert not files_in(disk, file_names.DELETED)
     assert base_offsets(log) == [0, 6]
 
 
@@ -77,7 +76,7 @@ def test_what_retention_takes_during_a_swap_does_not_come_back(log, disk):
     log.advance_log_start_offset(2)
     log.apply_retention()
     assert not log.finish_replacement(replacement)
-    assert not files_in(disk, names.SWAP)
+    assert not files_in(disk, file_names.SWAP)
     assert base_offsets(log) == [2, 4, 6]
 
 
@@ -85,7 +84,7 @@ def test_what_is_truncated_during_a_swap_does_not_come_back(log, disk):
     replacement = log.start_replacement(cleaned(log, disk))
     replacement.run()
     log.truncate_to(3)
-    assert not files_in(disk, names.SWAP)
+    assert not files_in(disk, file_names.SWAP)
     assert not log.finish_replacement(replacement)
     assert contents(log) == ["0:a=0", "1:b=0"]
     assert contents(open_log(disk, COMPACTED, recovery_point=2)) == ["0:a=0", "1:b=0"]
@@ -105,7 +104,7 @@ def test_an_old_transaction_index_does_not_survive_its_segment(disk):
     append(log, keyed("a=2"))
     begun(log)
     log.flush()
-    old = log.segments[0].path(names.TRANSACTION_INDEX)
+    old = log.segments[0].path(file_names.TRANSACTION_INDEX)
     disk.open(old, create=True).write_at(0, bytes(34))
     replacement = log.start_replacement(cleaned(log, disk))
     replacement.run()
@@ -136,7 +135,9 @@ def test_a_power_cut_at_any_step_leaves_the_old_or_the_new(call):
         assert len(found) in (3, 5, 7)
         assert again.log_end_offset == 7
         names_left = files_in(again._disk)
-        assert not [name for name in names_left if name.endswith((names.CLEANED, names.SWAP, names.DELETED))]
+        assert not [
+            name for name in names_left if name.endswith((file_names.CLEANED, file_names.SWAP, file_names.DELETED))
+        ]
 
 
 def test_how_far_a_log_is_clean_is_kept_until_it_is_deleted(disk):
@@ -170,11 +171,11 @@ def test_a_disk_that_refuses_a_rename_says_so(log, disk):
         log.finish_replacement(replacement)
 
 
-@pytest.mark.parametrize("missing", [names.LOG, names.INDEX, names.TIME_INDEX])
+@pytest.mark.parametrize("missing", [file_names.LOG, file_names.INDEX, file_names.TIME_INDEX])
 def test_nothing_is_swapped_for_a_segment_that_is_not_there(log, disk, missing):
     replaced = cleaned(log, disk)
-    disk.remove(f"{log.directory}/{names.file_name(0, missing)}{names.CLEANED}")
+    disk.remove(f"{log.directory}/{file_names.file_name(0, missing)}{file_names.CLEANED}")
     before = contents(log)
     assert log.start_replacement(replaced) is None
     assert contents(log) == before
-    assert files_in(disk, names.SWAP) == files_in(disk, names.DELETED) == []
+    assert files_in(disk, file_names.SWAP) == files_in(disk, file_names.DELETED) == []

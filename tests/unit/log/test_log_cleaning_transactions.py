@@ -1,18 +1,26 @@
 """Compaction and transactions: what readers at either isolation level see is what they would have seen (KIP-98)."""
 
-from dataclasses import replace
-
 import pytest
-from cleaned_logs import DAY_MS, NOW_MS, append, batches_in, begun, clean_log, contents, headers_of, keyed
-from partition_logs import CONFIG, base_offsets, marker, open_log
 
 from ottla.log.transaction_index import AbortedTransaction
 from ottla.records.batch import complete_batches
 from ottla.records.reader import read_records
 from ottla.records.visibility import visible_batches
 from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.cleaned_logs import (
+    DAY_MS,
+    NOW_MS,
+    append,
+    batches_in,
+    begun,
+    clean_log,
+    contents,
+    headers_of,
+    keyed,
+)
+from tests.unit.log.partition_logs import CONFIG, base_offsets, marker, open_log
 
-COMPACTED = replace(CONFIG, cleanup_policy=("compact",), delete_retention_ms=DAY_MS)
+COMPACTED = CONFIG._replace(cleanup_policy=("compact",), delete_retention_ms=DAY_MS)
 LATER_MS = NOW_MS + DAY_MS
 
 

@@ -1,12 +1,20 @@
 """What the clean stop of many logs writes, and what it leaves alone."""
 
-from partition_logs import DIRECTORY, PARTITION, TOPIC_ID, append, batch, files_in, open_directory, rolling
-
 from ottla.base.ids import TopicPartition
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.checkpoint import parse_leader_epochs
 from ottla.log.files import read_file
 from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import (
+    DIRECTORY,
+    PARTITION,
+    TOPIC_ID,
+    append,
+    batch,
+    files_in,
+    open_directory,
+    rolling,
+)
 
 OTHER = TopicPartition("payments", 3)
 
@@ -20,7 +28,7 @@ def stopped(disk: MemoryDisk, *batches: bytearray) -> None:
 
 
 def told_epochs(disk: MemoryDisk) -> list[tuple[int, int]]:
-    path = f"{DIRECTORY}/{names.LEADER_EPOCHS}"
+    path = f"{DIRECTORY}/{file_names.LEADER_EPOCHS}"
     return parse_leader_epochs(read_file(disk, path), path)
 
 
@@ -49,7 +57,7 @@ def test_a_log_that_has_not_changed_costs_no_call_to_the_disk() -> None:
 def test_a_log_that_never_held_a_record_is_left_as_it_is() -> None:
     disk = MemoryDisk()
     stopped(disk)
-    assert not disk.exists(f"{DIRECTORY}/{names.LEADER_EPOCHS}")
+    assert not disk.exists(f"{DIRECTORY}/{file_names.LEADER_EPOCHS}")
     directory = open_directory(disk)
     assert directory.was_clean
     assert append(directory.logs[PARTITION], batch()) == 0
@@ -77,7 +85,7 @@ def test_deleting_from_the_start_is_a_change() -> None:
     log.advance_log_start_offset(2)
     assert log.apply_retention() == 2
     directory.close()
-    assert not files_in(disk, names.DELETED)
+    assert not files_in(disk, file_names.DELETED)
     assert told_epochs(disk) == [(0, 2)]
 
 

@@ -3,7 +3,16 @@
 import errno
 
 import pytest
-from partition_logs import (
+
+from ottla.base.ids import TopicPartition
+from ottla.log import file_names
+from ottla.log.checkpoint import read_offsets
+from ottla.log.files import read_file, replace_file, write_file
+from ottla.log.log_dirs import LogDirs
+from ottla.records.header import CorruptBatch
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import (
     CONFIG,
     NOW_MS,
     PARTITION,
@@ -16,15 +25,6 @@ from partition_logs import (
     open_log,
     rolling,
 )
-
-from ottla.base.ids import TopicPartition
-from ottla.log import names
-from ottla.log.checkpoint import read_offsets
-from ottla.log.files import read_file, replace_file, write_file
-from ottla.log.log_dirs import LogDirs
-from ottla.records.header import CorruptBatch
-from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import MemoryDisk
 
 OTHER = TopicPartition("returns", 3)
 SIZE = len(batch())
@@ -78,7 +78,7 @@ def test_a_header_that_rots_after_a_clean_stop_costs_its_partition_what_recovery
 def test_a_stop_was_not_clean_if_a_log_lacks_what_it_had(disk: MemoryDisk) -> None:
     """Or the controller would take this replica for one that has all that was committed (KIP-966)."""
     assert opened(disk.survivor_of_kill()).epoch_of_clean_stop() == 7
-    replace_file(disk, f"/data/{names.CLEAN_SHUTDOWN}", b'{"version":0,"brokerEpoch":7}')
+    replace_file(disk, f"/data/{file_names.CLEAN_SHUTDOWN}", b'{"version":0,"brokerEpoch":7}')
     replace_file(disk, "/data/orders-0/00000000000000000000.index", b"")
     disk.rot(LOG, MAGIC_AT, bit=5)
     disk.locks.clear()
@@ -92,7 +92,7 @@ def test_what_was_never_durable_is_cut_off_and_not_kept() -> None:
     disk.rot(LOG, SIZE + MAGIC_AT, bit=5)
     again = open_log(disk.survivor_of_kill())
     assert again.log_end_offset == 1
-    assert not files_in(disk, names.CUT)
+    assert not files_in(disk, file_names.CUT)
 
 
 def test_without_room_to_keep_what_is_cut_off_it_is_left_as_it_is_and_the_others_are_served(disk: MemoryDisk) -> None:
@@ -104,7 +104,7 @@ def test_without_room_to_keep_what_is_cut_off_it_is_left_as_it_is_and_the_others
     assert not dirs.offline
     assert (list(dirs.online["/data"].logs), list(dirs.online["/data"].damaged)) == ([OTHER], [PARTITION])
     assert read_file(disk, LOG) == rotten
-    assert not files_in(disk, names.CUT)
+    assert not files_in(disk, file_names.CUT)
     dirs.abandon()
     assert opened(disk.survivor_of_kill()).get(PARTITION).log_end_offset == 2  # type: ignore[union-attr]
 
@@ -130,16 +130,16 @@ class TestOnesThatCannotBeRecovered:
     def test_one_that_is_mended_has_all_that_it_had(self, disk: MemoryDisk) -> None:
         directory = open_directory(disk)
         directory.checkpoint()
-        assert read_offsets(disk, f"/data/{names.RECOVERY_POINTS}") == {PARTITION: 5, OTHER: 5}
+        assert read_offsets(disk, f"/data/{file_names.RECOVERY_POINTS}") == {PARTITION: 5, OTHER: 5}
         directory.close()
-        assert not disk.exists(f"/data/{names.CLEAN_SHUTDOWN}"), "the next start has to look"
+        assert not disk.exists(f"/data/{file_names.CLEAN_SHUTDOWN}"), "the next start has to look"
         disk.remove(UNKNOWN_SWAP)
         assert open_directory(disk).logs[PARTITION].log_end_offset == 5
 
     def test_a_partition_of_the_same_name_does_not_begin_with_its_files(self, disk: MemoryDisk) -> None:
         directory = open_directory(disk)
         assert directory.create(PARTITION, TOPIC_ID).log_end_offset == 0
-        (stray,) = (name for name in disk.list_dir("/data") if name.endswith(names.STRAY_DIR))
+        (stray,) = (name for name in disk.list_dir("/data") if name.endswith(file_names.STRAY_DIR))
         assert "whatever.log.swap" in disk.list_dir(f"/data/{stray}")
         assert not directory.damaged
 
@@ -149,7 +149,7 @@ class TestOnesThatCannotBeRecovered:
         write_file(disk, f"/data/orders-0.{'0123456789abcdef' * 2}-future/whatever.log.swap", b"")
         directory = open_directory(disk)
         assert (list(directory.logs), list(directory.futures.logs)) == ([OTHER], [])
-        assert any(name.endswith(names.STRAY_DIR) for name in disk.list_dir("/data"))
+        assert any(name.endswith(file_names.STRAY_DIR) for name in disk.list_dir("/data"))
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
@@ -162,8 +162,8 @@ def test_leader_epochs_whose_file_is_damaged_are_found_again(is_clean: bool) -> 
     epochs = log.epochs.entries
     directory.close()
     if not is_clean:
-        disk.remove(f"/data/{names.CLEAN_SHUTDOWN}")
-    replace_file(disk, f"/data/orders-0/{names.LEADER_EPOCHS}", b"garbage")
+        disk.remove(f"/data/{file_names.CLEAN_SHUTDOWN}")
+    replace_file(disk, f"/data/orders-0/{file_names.LEADER_EPOCHS}", b"garbage")
     again = open_directory(disk, rolling(batches=2))
     assert again.logs[PARTITION].epochs.entries == epochs == [(0, 0), (2, 3), (3, 6)]
     assert not again.has_lost_records

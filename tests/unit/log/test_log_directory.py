@@ -5,7 +5,15 @@ from random import Random
 from typing import Any
 
 import pytest
-from partition_logs import (
+
+from ottla.base.ids import TopicPartition
+from ottla.log.checkpoint import read_offsets
+from ottla.log.directory import LogDirectory
+from ottla.log.errors import DirectoryInUse
+from ottla.log.files import read_file, replace_file
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import (
     CONFIG,
     NOW_MS,
     PARTITION,
@@ -17,14 +25,6 @@ from partition_logs import (
     produced,
     rolling,
 )
-
-from ottla.base.ids import TopicPartition
-from ottla.log.checkpoint import read_offsets
-from ottla.log.directory import LogDirectory
-from ottla.log.errors import DirectoryInUse
-from ottla.log.files import read_file, replace_file
-from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import MemoryDisk
 
 OTHER = TopicPartition("returns", 3)
 UNIQUE = "0123456789abcdef" * 2

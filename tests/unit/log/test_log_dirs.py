@@ -4,13 +4,13 @@ import errno
 from collections.abc import Callable
 
 import pytest
-from partition_logs import CONFIG, NOW_MS, TOPIC_ID, append, batch
 
 from ottla.base.ids import TopicPartition
 from ottla.log.errors import DirectoryInUse
 from ottla.log.log_dirs import LogDirs
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import CONFIG, NOW_MS, TOPIC_ID, append, batch
 
 PATHS = ["/one", "/two", "/three"]
 PARTITIONS = [TopicPartition("orders", number) for number in range(6)]

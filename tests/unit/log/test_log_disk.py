@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from partition_logs import CONFIG, NOW_MS, PARTITION, TOPIC_ID, append, batch, offsets_in
 
 from ottla.log.directory import LogDirectory
 from ottla.log.disk import MANY_PATHS, OsDisk
 from ottla.log.errors import DirectoryInUse
 from ottla.testing.clock import FixedClock
+from tests.unit.log.partition_logs import CONFIG, NOW_MS, PARTITION, TOPIC_ID, append, batch, offsets_in
 
 # Takes the lock, says so, and holds it until its input ends.
 HOLDER = """

@@ -5,7 +5,16 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from partition_logs import (
+
+from ottla.log import file_names
+from ottla.log.directory import LogDirectory
+from ottla.log.disk import OsDisk
+from ottla.log.errors import DirectoryInUse
+from ottla.log.files import make_dirs, replace_file
+from ottla.log.log_dirs import LogDirs
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import Crashed, MemoryDisk
+from tests.unit.log.partition_logs import (
     CONFIG,
     NOW_MS,
     PARTITION,
@@ -15,15 +24,6 @@ from partition_logs import (
     open_directory,
     rolling,
 )
-
-from ottla.log import names
-from ottla.log.directory import LogDirectory
-from ottla.log.disk import OsDisk
-from ottla.log.errors import DirectoryInUse
-from ottla.log.files import make_dirs, replace_file
-from ottla.log.log_dirs import LogDirs
-from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import Crashed, MemoryDisk
 
 
 def stopped_cleanly(disk: MemoryDisk) -> None:
@@ -41,7 +41,9 @@ class TestFilesThatCannotBeRead:
         stopped_cleanly(disk)
         return disk
 
-    @pytest.mark.parametrize("name", [names.RECOVERY_POINTS, names.LOG_START_OFFSETS, names.HIGH_WATERMARKS])
+    @pytest.mark.parametrize(
+        "name", [file_names.RECOVERY_POINTS, file_names.LOG_START_OFFSETS, file_names.HIGH_WATERMARKS]
+    )
     def test_a_damaged_checkpoint_is_as_good_as_none(self, disk: MemoryDisk, name: str) -> None:
         replace_file(disk, f"/data/{name}", b"garbage")
         directory = open_directory(disk)
@@ -49,7 +51,7 @@ class TestFilesThatCannotBeRead:
         assert [warning for warning in directory.warnings if name in warning]
 
     def test_the_marker_of_a_clean_stop_counts_whatever_is_in_it(self, disk: MemoryDisk) -> None:
-        replace_file(disk, f"/data/{names.CLEAN_SHUTDOWN}", b"garbage")
+        replace_file(disk, f"/data/{file_names.CLEAN_SHUTDOWN}", b"garbage")
         directory = open_directory(disk)
         assert (directory.was_clean, directory.broker_epoch) == (True, -1)
 

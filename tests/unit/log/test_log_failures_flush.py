@@ -4,7 +4,11 @@ import errno
 from random import Random
 
 import pytest
-from partition_logs import (
+
+from ottla.log.leader_epochs import LeaderEpochs
+from ottla.log.transaction_index import AbortedTransaction
+from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import (
     CONFIG,
     DIRECTORY,
     PARTITION,
@@ -18,10 +22,6 @@ from partition_logs import (
     produced,
     rolling,
 )
-
-from ottla.log.leader_epochs import LeaderEpochs
-from ottla.log.transaction_index import AbortedTransaction
-from ottla.testing.memory_disk import MemoryDisk
 
 SEEDS = pytest.mark.parametrize("seed", range(20))
 

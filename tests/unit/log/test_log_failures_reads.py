@@ -5,7 +5,13 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from partition_logs import (
+
+from ottla.log.directory import LogDirectory
+from ottla.log.log_dirs import LogDirs
+from ottla.log.partition_log import PartitionLog
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import (
     NOW_MS,
     PARTITION,
     TOPIC_ID,
@@ -21,12 +27,6 @@ from partition_logs import (
     produced,
     rolling,
 )
-
-from ottla.log.directory import LogDirectory
-from ottla.log.log_dirs import LogDirs
-from ottla.log.partition_log import PartitionLog
-from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import MemoryDisk
 
 ENOUGH = 1 << 20
 CONFIG = rolling(batches=4)

@@ -3,7 +3,12 @@
 from random import Random
 
 import pytest
-from partition_logs import (
+
+from ottla.log import file_names
+from ottla.log.log_config import LogConfig
+from ottla.log.partition_log import PartitionLog
+from ottla.testing.memory_disk import Crashed, MemoryDisk
+from tests.unit.log.partition_logs import (
     CONFIG,
     PARTITION,
     TOPIC_ID,
@@ -17,11 +22,6 @@ from partition_logs import (
     rolling,
 )
 
-from ottla.log import names
-from ottla.log.log_config import LogConfig
-from ottla.log.partition_log import PartitionLog
-from ottla.testing.memory_disk import Crashed, MemoryDisk
-
 COMPACTED = LogConfig(cleanup_policy=("compact",), index_interval_bytes=0)
 ENOUGH = 1 << 20
 SEEDS = pytest.mark.parametrize("seed", range(20))
@@ -33,7 +33,7 @@ def reopened(disk: MemoryDisk, config: LogConfig = CONFIG) -> PartitionLog:
 
 def cut(disk: MemoryDisk, log: PartitionLog, slot: int, size: int) -> None:
     """The end of a segment is lost, as a power cut can do it."""
-    file = disk.open(f"{log.directory}/{names.file_name(log.segments[slot].base_offset, names.LOG)}")
+    file = disk.open(f"{log.directory}/{file_names.file_name(log.segments[slot].base_offset, file_names.LOG)}")
     file.truncate(size)
     file.sync()
     file.close()

@@ -5,7 +5,12 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from partition_logs import (
+
+from ottla.log import file_names
+from ottla.log.log_config import LogConfig
+from ottla.log.partition_log import PartitionLog
+from ottla.testing.memory_disk import Crashed, MemoryDisk
+from tests.unit.log.partition_logs import (
     CONFIG,
     PARTITION,
     TOPIC_ID,
@@ -23,11 +28,6 @@ from partition_logs import (
     produced,
     rolling,
 )
-
-from ottla.log import names
-from ottla.log.log_config import LogConfig
-from ottla.log.partition_log import PartitionLog
-from ottla.testing.memory_disk import Crashed, MemoryDisk
 
 ENOUGH = 1 << 20
 BY_TWO = rolling(batches=2)
@@ -175,7 +175,7 @@ class TestTruncationToNothing:
             assert log.last_stable_offset == 21
             directory.close()
             assert disk.open_files == 0
-            assert files_in(disk, names.LOG) == [f"{20:020d}.log"]
+            assert files_in(disk, file_names.LOG) == [f"{20:020d}.log"]
         assert call > 10
 
     def test_what_is_appended_after_a_crash_in_it_is_not_taken_for_durable(self) -> None:
@@ -185,7 +185,7 @@ class TestTruncationToNothing:
         log = directory.create(PARTITION, TOPIC_ID)
         append(log, batch(), batch(), batch(), batch())
         directory.flush()
-        for name in files_in(disk, names.LOG):
+        for name in files_in(disk, file_names.LOG):
             disk.remove(f"{log.directory}/{name}")
         killed = disk.survivor_of_kill()
         log = reopened(killed)

@@ -6,7 +6,15 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from partition_logs import (
+
+from ottla.log import file_names
+from ottla.log.directory import LogDirectory
+from ottla.log.errors import CorruptFile
+from ottla.log.log_config import LogConfig
+from ottla.log.partition_log import PartitionLog
+from ottla.log.transaction_index import AbortedTransaction, TransactionIndex
+from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import (
     CONFIG,
     DIRECTORY,
     NOW_MS,
@@ -25,14 +33,6 @@ from partition_logs import (
     open_log,
     rolling,
 )
-
-from ottla.log import names
-from ottla.log.directory import LogDirectory
-from ottla.log.errors import CorruptFile
-from ottla.log.log_config import LogConfig
-from ottla.log.partition_log import PartitionLog
-from ottla.log.transaction_index import AbortedTransaction, TransactionIndex
-from ottla.testing.memory_disk import MemoryDisk
 
 FEW_BYTES = LogConfig(segment_bytes=400)
 TINY = LogConfig(segment_bytes=900, index_interval_bytes=150, segment_index_bytes=80, file_delete_delay_ms=0)
@@ -144,7 +144,7 @@ class TestRolls:
                 log.roll()
         assert append(log, batch()) == 1
         log.roll()
-        assert files_in(disk, names.LOG) == [f"{0:020d}.log", f"{2:020d}.log"]
+        assert files_in(disk, file_names.LOG) == [f"{0:020d}.log", f"{2:020d}.log"]
 
     def test_one_that_cannot_remove_the_empty_segment_before_it_goes_on(self) -> None:
         disk = MemoryDisk()
@@ -153,7 +153,7 @@ class TestRolls:
         with pytest.raises(OSError, match="injected"):
             log.roll(10)
         log.append_as_follower(at_offset(10, batch()))
-        assert files_in(disk, names.LOG) == [f"{10:020d}.log"]
+        assert files_in(disk, file_names.LOG) == [f"{10:020d}.log"]
 
 
 class TestIndexes:
@@ -185,7 +185,7 @@ class TestIndexes:
     def test_a_torn_entry_does_not_come_to_light_when_the_index_is_cut(self, seed: int) -> None:
         disk = MemoryDisk(Random(seed))
         disk.make_dirs(DIRECTORY)
-        path = f"{DIRECTORY}/{names.file_name(0, names.TRANSACTION_INDEX)}"
+        path = f"{DIRECTORY}/{file_names.file_name(0, file_names.TRANSACTION_INDEX)}"
         index = TransactionIndex(disk, path)
         index.append(AbortedTransaction(7, 1, 2, 3))
         disk.fail_next("write", errno.ENOSPC)
@@ -201,11 +201,11 @@ class TestIndexes:
         directory, log = created(disk)
         append(log, in_transaction(7, 0), marker(7, committed=False))
         directory.close()
-        file = disk.open(f"{DIRECTORY}/{names.file_name(0, names.TRANSACTION_INDEX)}")
+        file = disk.open(f"{DIRECTORY}/{file_names.file_name(0, file_names.TRANSACTION_INDEX)}")
         file.write_at(0, b"\x7f" * 34)
         file.close()
         with pytest.raises(CorruptFile):
-            TransactionIndex(disk, f"{DIRECTORY}/{names.file_name(0, names.TRANSACTION_INDEX)}").entries()
+            TransactionIndex(disk, f"{DIRECTORY}/{file_names.file_name(0, file_names.TRANSACTION_INDEX)}").entries()
         assert reopened(disk).aborted_transactions(0, 2) == [AbortedTransaction(7, 0, 1, 2)]
 
 

@@ -10,7 +10,14 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from partition_logs import (
+
+from ottla.base.ids import TopicPartition
+from ottla.log.directory import LogDirectory
+from ottla.log.log_config import LogConfig
+from ottla.log.partition_log import PartitionLog
+from ottla.testing.history import BatchSource
+from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import (
     NOW_MS,
     PARTITION,
     TOPIC_ID,
@@ -23,13 +30,6 @@ from partition_logs import (
     open_log,
     produced,
 )
-
-from ottla.base.ids import TopicPartition
-from ottla.log.directory import LogDirectory
-from ottla.log.log_config import LogConfig
-from ottla.log.partition_log import PartitionLog
-from ottla.testing.history import BatchSource
-from ottla.testing.memory_disk import MemoryDisk
 
 CONFIG = LogConfig(segment_bytes=900, index_interval_bytes=150, segment_index_bytes=80, file_delete_delay_ms=0)
 ENOUGH = 1 << 20

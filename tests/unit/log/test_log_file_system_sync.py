@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.log import file_system_sync
-from ottla.log.file_system_sync import file_system_type, sync_file_system
+from ottla.log import disk
+from ottla.log.disk import file_system_type, sync_file_system
 
 MOUNTS = """\
 22 28 0:20 / /proc rw,nosuid shared:5 - proc proc rw
@@ -34,7 +34,7 @@ def opened(tmp_path: Path) -> Iterator[int]:
 def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "mountinfo"
     path.write_text(MOUNTS)
-    monkeypatch.setattr(file_system_sync, "_MOUNTS", str(path))
+    monkeypatch.setattr(disk, "_MOUNTS", str(path))
     return path
 
 
@@ -60,7 +60,7 @@ def test_an_older_kernel_would_not_tell_of_writes_that_failed(
 
 
 def test_a_file_system_with_a_server_behind_it_is_not_trusted(opened: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_system_sync, "file_system_type", lambda device: "fuse.sshfs")
+    monkeypatch.setattr(disk, "file_system_type", lambda device: "fuse.sshfs")
     assert not sync_file_system(opened)
 
 
@@ -72,5 +72,5 @@ def test_elsewhere_there_is_no_such_call(opened: int, monkeypatch: pytest.Monkey
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="syncfs is Linux's")
 def test_a_trusted_file_system_is_synced(opened: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: Uname("6.1.0-37-amd64"))
-    monkeypatch.setattr(file_system_sync, "file_system_type", lambda device: "ext4")
+    monkeypatch.setattr(disk, "file_system_type", lambda device: "ext4")
     assert sync_file_system(opened)

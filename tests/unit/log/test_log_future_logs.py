@@ -1,16 +1,14 @@
 """How far a copy of a log and the log itself are the same."""
 
-from dataclasses import replace
-
 import pytest
-from partition_logs import CONFIG, NOW_MS, PARTITION, at_offset, batch
 
 from ottla.log.future_logs import common_end, contradiction
 from ottla.log.partition_log import PartitionLog
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import CONFIG, NOW_MS, PARTITION, at_offset, batch
 
-COMPACTED = replace(CONFIG, cleanup_policy=("compact",))
+COMPACTED = CONFIG._replace(cleanup_policy=("compact",))
 
 
 def log_of(*batches: tuple[int, int], end: int | None = None) -> PartitionLog:

@@ -7,13 +7,12 @@ import time
 from pathlib import Path
 from random import Random
 
-from partition_logs import NOW_MS, PARTITION, append, batch, contiguous, headers_in
-
 from ottla.log.directory import LogDirectory
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.records.batch import BatchHeader
 from ottla.testing.clock import FixedClock
+from tests.unit.log.partition_logs import NOW_MS, PARTITION, append, batch, contiguous, headers_in
 
 CONFIG = LogConfig(segment_bytes=20_000, index_interval_bytes=500)
 ROUNDS = 6
@@ -23,7 +22,7 @@ WRITER = """
 import sys
 from random import Random
 from ottla.base.ids import Uuid
-from test_log_kill import CONFIG, PARTITION, opened
+from tests.unit.log.test_log_kill import CONFIG, PARTITION, opened
 from ottla.testing.history import BatchSource
 
 directory = opened(sys.argv[1])
@@ -54,7 +53,7 @@ def flushed_before_the_kill(path: Path, round_: int, after_s: float) -> int:
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path), str(round_)],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert writer.stdout is not None
     try:

@@ -1,6 +1,6 @@
 from ottla.base.ids import TopicPartition
-from ottla.log.marked_dirs import MarkedDirs
-from ottla.log.names import DELETE_DIR, parse_partition_dir
+from ottla.log.file_names import DELETE_DIR, parse_partition_dir
+from ottla.log.files import MarkedDirs
 from ottla.testing.memory_disk import MemoryDisk
 
 PARTITION = TopicPartition("orders", 0)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from partition_logs import PARTITION, TOPIC_ID, append, batch, open_directory, rolling
 
 from ottla.base.ids import TopicPartition
-from ottla.log import names, offset_checkpoint
+from ottla.log import checkpoint, file_names
 from ottla.log.checkpoint import read_offsets
 from ottla.log.directory import LogDirectory
 from ottla.log.partition_log import PartitionLog
 from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import PARTITION, TOPIC_ID, append, batch, open_directory, rolling
 
 OTHER = TopicPartition("returns", 3)
 
@@ -40,7 +40,7 @@ class Meeting:
             def __exit__(self, *_: object) -> None:
                 self._lock.release()
 
-        monkeypatch.setattr(offset_checkpoint, "Lock", Lock)
+        monkeypatch.setattr(checkpoint, "Lock", Lock)
 
     def run(self, first: Callable[[], Any], stops_at: str, second: Callable[[], Any]) -> list[BaseException]:
         """Stops the first where it renames this file; returns what the two raised."""
@@ -90,20 +90,20 @@ def written(disk: MemoryDisk) -> tuple[LogDirectory, PartitionLog]:
     return directory, log
 
 
-def saved(disk: MemoryDisk, name: str = names.RECOVERY_POINTS) -> dict[TopicPartition, int]:
+def saved(disk: MemoryDisk, name: str = file_names.RECOVERY_POINTS) -> dict[TopicPartition, int]:
     return read_offsets(disk, f"/data/{name}")
 
 
 def test_a_log_is_cut_while_a_disk_thread_writes_checkpoints(meeting: Meeting, disk: MemoryDisk) -> None:
     directory, log = written(disk)
     directory.checkpoint()
-    assert meeting.run(directory.checkpoint, names.RECOVERY_POINTS, lambda: log.truncate_to(1)) == []
+    assert meeting.run(directory.checkpoint, file_names.RECOVERY_POINTS, lambda: log.truncate_to(1)) == []
     assert saved(disk) == {PARTITION: 1}
 
 
 def test_a_log_is_cut_before_a_recovery_point_beyond_the_cut_was_ever_saved(meeting: Meeting, disk: MemoryDisk) -> None:
     directory, log = written(disk)
-    assert meeting.run(directory.checkpoint, names.RECOVERY_POINTS, lambda: log.truncate_to(1)) == []
+    assert meeting.run(directory.checkpoint, file_names.RECOVERY_POINTS, lambda: log.truncate_to(1)) == []
     assert saved(disk).get(PARTITION, 0) <= 1
 
 
@@ -119,7 +119,7 @@ def test_a_checkpoint_that_is_written_right_after_one_was_lowered_says_nothing_o
     def and_checkpoint(partition: TopicPartition, offset: int) -> None:
         lower(partition, offset)
         directory.checkpoint()  # Another thread's turn comes here, before anything of the log is cut.
-        told.append((saved(disk)[PARTITION], saved(disk, names.LOG_START_OFFSETS).get(PARTITION, 0)))
+        told.append((saved(disk)[PARTITION], saved(disk, file_names.LOG_START_OFFSETS).get(PARTITION, 0)))
 
     directory._before_truncation = and_checkpoint  # type: ignore[method-assign]
     log.truncate_to(3)
@@ -131,7 +131,7 @@ def test_what_one_thread_forgets_and_another_lowers_is_both_so(meeting: Meeting,
     directory, log = written(disk)
     append(directory.create(OTHER, TOPIC_ID), batch())
     directory.flush()
-    problems = meeting.run(lambda: directory._forget(OTHER), names.RECOVERY_POINTS, lambda: log.truncate_to(1))
+    problems = meeting.run(lambda: directory._forget(OTHER), file_names.RECOVERY_POINTS, lambda: log.truncate_to(1))
     assert (problems, saved(disk)) == ([], {PARTITION: 1})
 
 
@@ -139,13 +139,13 @@ def test_how_far_a_log_is_clean_is_not_saved_when_it_was_cut_meanwhile(meeting: 
     directory, log = written(disk)
     directory.save_cleaner_offset(PARTITION, 4)
     problems = meeting.run(
-        lambda: directory.save_cleaner_offset(PARTITION, 6, still=lambda: not log.cuts),
-        names.CLEANER_OFFSETS,
+        lambda: directory.save_cleaner_offset(PARTITION, 6, still=lambda: not log.cut_count),
+        file_names.CLEANER_OFFSETS,
         lambda: log.truncate_to(2),
     )
     assert (problems, directory.cleaner_offset(PARTITION)) == ([], 2)
-    directory.save_cleaner_offset(PARTITION, 6, still=lambda: not log.cuts)
-    assert saved(disk, names.CLEANER_OFFSETS) == {PARTITION: 2}
+    directory.save_cleaner_offset(PARTITION, 6, still=lambda: not log.cut_count)
+    assert saved(disk, file_names.CLEANER_OFFSETS) == {PARTITION: 2}
 
 
 def test_a_cut_that_the_disk_has_refused_is_made_with_checkpoints_that_are_lowered(disk: MemoryDisk) -> None:

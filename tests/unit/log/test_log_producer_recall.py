@@ -1,11 +1,11 @@
 """What a leader knows of producers after a clean stop, whose snapshot has the last batch of each alone."""
 
 import pytest
-from partition_logs import PARTITION, TOPIC_ID, open_directory, produced
 
 from ottla.log.partition_log import PartitionLog
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
+from tests.unit.log.partition_logs import PARTITION, TOPIC_ID, open_directory, produced
 
 WRITTEN = range(8)
 

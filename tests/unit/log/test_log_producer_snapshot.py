@@ -4,7 +4,7 @@ import pytest
 from crc32c import crc32c
 
 from ottla.log.errors import CorruptFile
-from ottla.log.producer_snapshot import ProducerRecord, format_snapshot, parse_snapshot
+from ottla.log.producer_state import ProducerRecord, format_snapshot, parse_snapshot
 
 PATH = "/data/orders-0/00000000000000000100.snapshot"
 PRODUCER = ProducerRecord(

@@ -1,12 +1,12 @@
 """Which snapshots a partition has, takes, uses and drops."""
 
 import pytest
-from partition_logs import header_of, in_transaction, produced
 
 from ottla.log.files import replace_file
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producer_state import ProducerState
 from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import header_of, in_transaction, produced
 
 DIRECTORY = "/data/orders-0"
 NEVER_MS = -1

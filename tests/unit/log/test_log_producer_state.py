@@ -1,13 +1,12 @@
 """Every batch once and in order: what a partition asks of its producers (KIP-98, KIP-360, KIP-890)."""
 
 import pytest
-from partition_logs import NOW_MS, header_of, in_transaction, marker, produced
 
-from ottla.log.producer_snapshot import ProducerRecord
-from ottla.log.producer_state import AppendOrigin, NotedBatch, ProducerState
+from ottla.log.producer_state import AppendOrigin, NotedBatch, ProducerRecord, ProducerState
 from ottla.records.batch import BatchHeader
 from ottla.records.control import EndTransactionMarker
 from ottla.wire.errors import ErrorCode
+from tests.unit.log.partition_logs import NOW_MS, header_of, in_transaction, marker, produced
 
 CLIENT, COORDINATOR = AppendOrigin.CLIENT, AppendOrigin.COORDINATOR
 LAST_SEQUENCE = 2**31 - 1

@@ -1,14 +1,21 @@
 """Opening a directory after any kind of stop."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 
 import pytest
-from partition_logs import (
+
+from ottla.log.files import read_file, replace_file
+from ottla.log.partition_log import PartitionLog
+from ottla.log.segment import Segment
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import Crashed, MemoryDisk
+from tests.unit.log.partition_logs import (
     CONFIG,
     DIRECTORY,
     NOW_MS,
+    PARTITION,
+    TOPIC_ID,
     append,
     at_offset,
     base_offsets,
@@ -19,16 +26,11 @@ from partition_logs import (
     in_transaction,
     marker,
     offsets_in,
+    open_directory,
     open_log,
     produced,
     rolling,
 )
-
-from ottla.log.files import read_file, replace_file
-from ottla.log.partition_log import PartitionLog
-from ottla.log.segment import Segment
-from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import Crashed, MemoryDisk
 
 ENOUGH = 1 << 20
 ROLLING = rolling(batches=4)
@@ -218,7 +220,7 @@ class TestDamage:
         assert len(recovered.segments) == 2
 
     def test_gaps_are_nothing_special_in_a_compacted_topic(self, disk: MemoryDisk) -> None:
-        compacted = replace(CONFIG, cleanup_policy=("compact",))
+        compacted = CONFIG._replace(cleanup_policy=("compact",))
         log = open_log(disk, compacted)
         log.append_as_follower(at_offset(3, batch()))
         log.roll(20)
@@ -399,7 +401,7 @@ class TestLeftovers:
 
     def test_a_swap_that_had_begun_is_carried_through(self, disk: MemoryDisk) -> None:
         """Two segments were compacted into one at the first's base; the old ones had not been removed yet."""
-        compacted = replace(ROLLING, cleanup_policy=("compact",))
+        compacted = ROLLING._replace(cleanup_policy=("compact",))
         log = open_log(disk, compacted)
         append(log, *(batch() for _ in range(10)))
         log.close()
@@ -432,3 +434,21 @@ class TestLeftovers:
         self.copy(disk, 0, ".swap", to=last)
         assert state(open_log(disk, ROLLING, clean=True)) == before
         assert files_in(disk, ".swap") + files_in(disk, ".cleaned") == []
+
+
+def test_epochs_of_deleted_records_that_a_crash_has_brought_back_are_found_in_the_batches() -> None:
+    """The file of epochs is written with every flush, where the log starts only now and then."""
+    disk = MemoryDisk()
+    directory = open_directory(disk, rolling(batches=2))
+    log = directory.create(PARTITION, TOPIC_ID)
+    for epoch in (0, 1, 3):
+        append(log, *(batch(b"value") for _ in range(3)), leader_epoch=epoch)
+    log.flush()
+    directory.checkpoint()
+    log.advance_high_watermark(9)
+    log.advance_log_start_offset(7)
+    log.flush()
+    assert log.epochs.entries == [(3, 7)]
+    again = open_directory(disk.survivor(Random(1)), rolling(batches=2)).logs[PARTITION]
+    assert again.log_start_offset == 0
+    assert again.epochs.entries == [(0, 0), (1, 3), (3, 6)]

@@ -4,7 +4,13 @@ import errno
 from random import Random
 
 import pytest
-from partition_logs import (
+
+from ottla.log.files import read_file, replace_file
+from ottla.log.partition_log import PartitionLog
+from ottla.log.segment import Segment
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import (
     DIRECTORY,
     NOW_MS,
     PARTITION,
@@ -22,12 +28,6 @@ from partition_logs import (
     produced,
     rolling,
 )
-
-from ottla.log.files import read_file, replace_file
-from ottla.log.partition_log import PartitionLog
-from ottla.log.segment import Segment
-from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import MemoryDisk
 
 CONFIG = rolling(batches=4)
 SEEDS = pytest.mark.parametrize("seed", range(20))
@@ -129,6 +129,23 @@ def test_retention_may_take_the_segments_meanwhile_and_their_files_stay_until_it
     assert (base_offsets(log), log.recovery_point) == ([8], 8)
     assert not log.remove_deleted()
     assert files_in(disk, ".deleted") == []
+
+
+def test_a_log_may_be_released_while_a_worker_removes_its_old_files() -> None:
+    """As when a directory fails: the loop lets go of its logs at once, whatever the workers do."""
+
+    class ReleasedMeanwhile(MemoryDisk):
+        def remove(self, path: str) -> None:
+            super().remove(path)
+            log.release()
+
+    disk, clock = ReleasedMeanwhile(), FixedClock(NOW_MS)
+    log = open_log(disk, CONFIG, clock)
+    append(log, *(batch() for _ in range(10)))
+    log.advance_log_start_offset(8)
+    assert log.apply_retention() == 2
+    clock.advance(log.config.file_delete_delay_ms)
+    assert not log.remove_deleted()
 
 
 def test_one_that_fails_promises_nothing_and_lets_go_of_the_segments() -> None:

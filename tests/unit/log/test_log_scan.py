@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from partition_logs import at_offset, batch
 
 from ottla.base.ports import File
 from ottla.log.scan import find_offset, scan_batches, scan_headers, start_after
 from ottla.records.batch import CorruptBatch
 from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import at_offset, batch
 
 LEGACY = Path(__file__).parents[2] / "golden" / "kafka-4.3.1" / "legacy"
 MEBIBYTE = 1 << 20

@@ -3,13 +3,13 @@
 import errno
 
 import pytest
-from partition_logs import NOW_MS, at_offset, batch, header_of
 
 from ottla.log.files import read_file
 from ottla.log.log_config import LogConfig
 from ottla.log.segment import Segment
 from ottla.records.builder import BatchBuilder
 from ottla.testing.memory_disk import MemoryDisk, MemoryFile
+from tests.unit.log.partition_logs import NOW_MS, at_offset, batch, header_of
 
 DIRECTORY = "/data/orders-0"
 BASE_OFFSET = 100

@@ -6,7 +6,18 @@ from base64 import b64decode
 from pathlib import Path
 
 import pytest
-from partition_logs import (
+
+from ottla.base.ids import TopicPartition
+from ottla.log.disk import OsDisk
+from ottla.log.errors import OffsetOutOfRange
+from ottla.log.log_config import LogConfig
+from ottla.log.outcomes import FileSlice, TimestampAndOffset
+from ottla.log.partition_log import PartitionLog
+from ottla.log.scan import scan_batches
+from ottla.records.builder import BatchBuilder
+from ottla.records.reader import read_records
+from ottla.testing.clock import FixedClock
+from tests.unit.log.partition_logs import (
     NOW_MS,
     append,
     at_offset,
@@ -19,17 +30,6 @@ from partition_logs import (
     open_log,
     rolling,
 )
-
-from ottla.base.ids import TopicPartition
-from ottla.log.disk import OsDisk
-from ottla.log.errors import OffsetOutOfRange
-from ottla.log.log_config import LogConfig
-from ottla.log.outcomes import FileSlice, TimestampAndOffset
-from ottla.log.partition_log import PartitionLog
-from ottla.log.scan import scan_batches
-from ottla.records.builder import BatchBuilder
-from ottla.records.reader import read_records
-from ottla.testing.clock import FixedClock
 
 LEGACY = Path(__file__).parents[2] / "golden" / "kafka-4.3.1" / "legacy"
 NOTHING = FileSlice(None, 0, 0)

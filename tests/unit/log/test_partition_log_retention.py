@@ -1,10 +1,15 @@
 """What is no longer kept: by time, by size, by DeleteRecords; and how its files leave."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from partition_logs import (
+
+from ottla.log.errors import OffsetOutOfRange
+from ottla.log.log_config import LogConfig
+from ottla.log.partition_log import PartitionLog
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import (
     NOW_MS,
     PARTITION,
     TOPIC_ID,
@@ -21,16 +26,10 @@ from partition_logs import (
     rolling,
 )
 
-from ottla.log.errors import OffsetOutOfRange
-from ottla.log.log_config import LogConfig
-from ottla.log.partition_log import PartitionLog
-from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import MemoryDisk
-
 ENOUGH = 1 << 20
 SIZE = len(batch())
 # Segments of two batches, and nothing goes unless a test says so.
-KEEPING = replace(rolling(batches=2), retention_ms=-1, retention_bytes=-1)
+KEEPING = rolling(batches=2)._replace(retention_ms=-1, retention_bytes=-1)
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def clock() -> FixedClock:
 
 def log_with(disk: MemoryDisk, clock: FixedClock, **settings: Any) -> PartitionLog:
     """Seven batches, a second apart, in segments 0, 2, 4 and 6."""
-    log = open_log(disk, replace(KEEPING, **settings), clock)
+    log = open_log(disk, KEEPING._replace(**settings), clock)
     append(log, *(batch(timestamp=NOW_MS + 1000 * number) for number in range(7)))
     assert base_offsets(log) == [0, 2, 4, 6]
     return log
@@ -77,13 +76,13 @@ class TestByTime:
         assert append(log, batch()) == 7
 
     def test_a_young_segment_keeps_all_after_it(self, disk: MemoryDisk, clock: FixedClock) -> None:
-        log = open_log(disk, replace(KEEPING, retention_ms=10_000), clock)
+        log = open_log(disk, KEEPING._replace(retention_ms=10_000), clock)
         append(log, *(batch(timestamp=timestamp) for timestamp in (NOW_MS, NOW_MS, 1, 1, 1)))
         assert log.apply_retention() == 0
 
     def test_records_without_a_time_are_as_old_as_their_file(self, disk: MemoryDisk, clock: FixedClock) -> None:
         disk.now_ms = NOW_MS
-        log = open_log(disk, replace(KEEPING, retention_ms=10_000), clock)
+        log = open_log(disk, KEEPING._replace(retention_ms=10_000), clock)
         append(log, *(batch(timestamp=-1) for _ in range(3)))
         clock.advance(10_000)
         assert log.apply_retention() == 0

@@ -1,7 +1,12 @@
 """Truncation: a follower cuts away what its leader does not have."""
 
 import pytest
-from partition_logs import (
+
+from ottla.log.partition_log import PartitionLog
+from ottla.testing.clock import FixedClock
+from ottla.testing.memory_disk import MemoryDisk
+from ottla.wire.errors import ErrorCode
+from tests.unit.log.partition_logs import (
     NOW_MS,
     append,
     at_offset,
@@ -17,11 +22,6 @@ from partition_logs import (
     produced,
     rolling,
 )
-
-from ottla.log.partition_log import PartitionLog
-from ottla.testing.clock import FixedClock
-from ottla.testing.memory_disk import MemoryDisk
-from ottla.wire.errors import ErrorCode
 
 ENOUGH = 1 << 20
 
@@ -172,3 +172,30 @@ class TestFully:
         reopened = open_log(disk.survivor_of_kill(), clock=FixedClock(NOW_MS))
         assert (reopened.log_start_offset, reopened.log_end_offset) == (offset, offset)
         assert reopened.epochs.entries == []
+
+
+def test_a_log_that_is_cut_again_and_again_remembers_no_more_of_it(log: PartitionLog) -> None:
+    """A follower of a leader that changes often is cut each time, for as long as its node runs."""
+
+    def remembered() -> int:
+        return sum(len(value) for value in vars(log).values() if isinstance(value, tuple | list | set | dict))
+
+    log.truncate_to(0)
+    before = remembered()
+    for _ in range(100):
+        append(log, batch(), leader_epoch=4)
+        log.truncate_to(0)
+    assert remembered() == before
+    assert log.cut_count == 101
+
+
+def test_one_that_copies_a_log_hears_of_the_lowest_cut_since_it_began_or_asked(log: PartitionLog) -> None:
+    log.truncate_to(2)
+    append(log, *(batch() for _ in range(6)), leader_epoch=4)
+    watched = log.watch_cuts()
+    log.truncate_to(4)
+    log.truncate_to(3)
+    assert (log.cut_count - watched, log.take_lowest_cut()) == (2, 3)
+    append(log, *(batch() for _ in range(6)), leader_epoch=5)
+    log.truncate_to(7)
+    assert log.take_lowest_cut() == 7

@@ -1,15 +1,14 @@
 """Small reads of stored batches: one look into the file, of which the bytes come with the answer."""
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from partition_logs import CONFIG, append, batch, offsets_in, open_log
 
 from ottla.base.ports import File
 from ottla.log.partition_log import PartitionLog
 from ottla.testing.memory_disk import MemoryDisk
+from tests.unit.log.partition_logs import CONFIG, append, batch, offsets_in, open_log
 
 SIZE = len(batch())
 BATCHES = 400
@@ -46,7 +45,7 @@ def disk() -> CountingDisk:
 
 @pytest.fixture
 def log(disk: CountingDisk) -> PartitionLog:
-    log = open_log(disk, config=replace(CONFIG, index_interval_bytes=10 * SIZE))
+    log = open_log(disk, config=CONFIG._replace(index_interval_bytes=10 * SIZE))
     append(log, *(batch() for _ in range(BATCHES)))
     log.segments[-1].offset_index.write()
     disk.looks.clear()

@@ -2,8 +2,8 @@
 
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.quotas_image import QuotasImage, quota_record
-from ottla.node.limits.address_quotas import CONNECTION_RATE, AddressQuotas
-from ottla.runtime.connection_rates import AddressRates
+from ottla.node.limits.quotas import CONNECTION_RATE, AddressQuotas
+from ottla.runtime.admission import AddressRates
 from ottla.testing.host_names import FixedHostNames
 from ottla.testing.step_workers import StepWorkers
 

@@ -1,11 +1,11 @@
 """A node that is a controller alone (`process.roles=controller`): it answers on its listener, and needs no broker."""
 
 import pytest
-from whole_nodes import ALONE, COMBINED, PORT, WholeNode
 
-from ottla.controller.controller_apis import SERVED
+from ottla.apis.table import served_by_controllers
 from ottla.wire import messages as m
 from ottla.wire.errors import ErrorCode
+from tests.unit.node.whole_nodes import ALONE, COMBINED, PORT, WholeNode
 
 CONTROLLERS = 2
 BROKER = 4
@@ -31,7 +31,7 @@ def alone() -> WholeNode:
 
 def test_it_advertises_what_controllers_serve(alone: WholeNode) -> None:
     reply = alone.ask(m.ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
-    assert {api.api_key for api in reply.api_keys} == set(SERVED)
+    assert {api.api_key for api in reply.api_keys} == set(served_by_controllers())
     assert {feature.name for feature in reply.finalized_features} >= {"metadata.version"}
 
 

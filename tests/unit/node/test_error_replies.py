@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from ottla.apis.error_responses import error_response
+from ottla.apis.table import APIS
 from ottla.node.faults.error_replies import fail_after, fail_before
-from ottla.node.faults.named_topics import LISTS, names, topic_lists, topic_of
+from ottla.node.faults.named_topics import names, topic_lists, topic_of
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.wire.apis import ApiKey, api
-from ottla.wire.error_responses import error_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import encode_response, request_type, response_type
 from ottla.wire.message import Message, WireStruct
@@ -19,7 +20,12 @@ ERROR = ErrorCode.POLICY_VIOLATION
 
 # A transaction's partitions are added all together or not at all: there no topic fails alone.
 WHOLE = {ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.OFFSET_DELETE}
-CASES = [(key, version) for key in LISTS for version in api(key).stable_versions if key != ApiKey.FETCH]
+CASES = [
+    (row.key, version)
+    for row in APIS.values()
+    if row.topics is not None and row.key != ApiKey.FETCH
+    for version in api(row.key).stable_versions
+]
 every_case = pytest.mark.parametrize(
     ("key", "version"), CASES, ids=[f"{api(key).name}-{version}" for key, version in CASES]
 )

@@ -4,7 +4,6 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from scripted_gssapi import GSSError, ScriptedGssapi
 
 from ottla.config.parse import ConfigError, Values
 from ottla.config.scopes import Scope, settings
@@ -14,6 +13,7 @@ from ottla.security.kerberos.gss_context import GssFailed
 from ottla.security.kerberos.kerberos_login import KerberosLogin
 from ottla.security.sasl.jaas import parse_login
 from ottla.testing.step_workers import StepWorkers
+from tests.unit.security.kerberos.scripted_gssapi import GSSError, ScriptedGssapi
 
 MODULE = "com.sun.security.auth.module.Krb5LoginModule required"
 INTER_BROKER = "sasl.mechanism.inter.broker.protocol"
@@ -34,7 +34,7 @@ def test_without_the_extra_a_node_says_how_to_install_it(monkeypatch: pytest.Mon
     assert problem.startswith(
         "sasl.enabled.mechanisms=GSSAPI: it must be another mechanism, or installed: pip install "
     )
-    assert "'ottla[gssapi]'" in problem
+    assert "[gssapi]'" in problem
     assert "libkrb5" in problem
 
 
@@ -62,7 +62,7 @@ def test_a_key_table_that_is_not_there_is_told_of_at_start(monkeypatch: pytest.M
 def test_a_node_that_only_connects_to_others_says_how_to_install_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gssapi", None)
     values = Values({"sasl.kerberos.service.name": "kafka"}, settings(Scope.BROKER))
-    with pytest.raises(ConfigError, match=r"pip install 'ottla\[gssapi\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\S+\[gssapi\]'"):
         ticket_login(SimpleNamespace(), values, "INTERNAL", INTER_BROKER, parse_login(f"{MODULE} {KEY_TABLE};"))  # type: ignore[arg-type]
 
 
@@ -86,7 +86,7 @@ def test_a_node_has_a_ticket_for_each_host_made_by_a_worker(monkeypatch: pytest.
     assert told == []
     login("unknown", told.append, told.append)
     workers.let_go()
-    assert told == [
+    assert [str(one) for one in told] == [
         "kafka/node@REALM at kafka@node2",
         "Kerberos gives no ticket for unknown: Server not found in Kerberos database",
     ]

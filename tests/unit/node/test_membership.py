@@ -3,14 +3,14 @@
 from types import SimpleNamespace
 
 import pytest
-from brokers import over_the_wire
 
-from ottla.broker.cluster.node_identity import NodeIdentity
+from ottla.broker.cluster.cluster_metadata import NodeIdentity
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.node.listeners import Endpoint
 from ottla.node.membership.registration import CannotJoin, Membership
+from ottla.serving.node_settings import NodeSettings
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import StepTimers
 from ottla.wire.errors import ErrorCode
@@ -21,6 +21,7 @@ from ottla.wire.messages import (
     BrokerRegistrationResponse,
     EndTransactionRecord,
 )
+from tests.unit.broker.brokers import over_the_wire
 
 BROKER_EPOCH = 42
 INTERVAL_MS = 2000  # broker.heartbeat.interval.ms, as it is by default
@@ -61,9 +62,11 @@ class Scene:
         required = {"process.roles": "broker", "node.id": "1", "controller.listener.names": "CONTROLLER"}
         given = {key.replace("_", "."): value for key, value in settings.items()}
         self.controller, self.timers = NotingController(), StepTimers(FixedClock())
+        config = parse(Scope.BROKER, {**required, **given}).values
         self.broker = SimpleNamespace(
             identity=NodeIdentity(1, "the-cluster", directory_ids=DIRECTORIES),
-            config=parse(Scope.BROKER, {**required, **given}).values,
+            config=config,
+            node_settings=NodeSettings(1, config),
             controller=self.controller,
             world=SimpleNamespace(timers=self.timers),
             metadata=SimpleNamespace(image=MetadataImage()),
@@ -125,6 +128,18 @@ def test_a_heartbeat_that_is_lost_is_no_end(caplog):
     assert len(scene.controller.heartbeats) == 2
 
 
+@pytest.mark.parametrize("error", [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED])
+def test_a_broker_that_was_unregistered_while_it_lived_stays_out_and_says_what_to_do(caplog, error):
+    """As Apache Kafka 4.3.1: it beats on, is refused each time, and only a new life registers again."""
+    scene = Scene().join()
+    scene.controller.error = error
+    scene.timers.advance(10 * INTERVAL_MS)
+    assert (len(scene.controller.heartbeats), len(scene.controller.registrations)) == (11, 1)
+    assert scene.events == ["joined"], "it does not stop by itself"
+    assert "is not registered any more" in caplog.text
+    assert "Restart it" in caplog.text
+
+
 def test_a_failed_directory_is_told_at_once_and_ever_after():
     scene = Scene().join()
     scene.membership.on_directory_failed("/b")
@@ -132,6 +147,22 @@ def test_a_failed_directory_is_told_at_once_and_ever_after():
     scene.membership.on_directory_failed("/nobodys")
     scene.timers.advance(INTERVAL_MS)
     assert [list(beat.offline_log_dirs) for beat in scene.controller.heartbeats] == [[], [b"b" * 16], [b"b" * 16]]
+
+
+def test_cordoned_directories_are_told_and_that_they_are_so_no_more():
+    """KIP-1066: the controller puts no new replica there. A controller that knows of none need not be told."""
+    scene = Scene().join()
+    told = lambda: scene.controller.heartbeats[-1].cordoned_log_dirs  # noqa: E731  (what was told last)
+    assert told() is None
+    for value, expected in (("/b", [b"b" * 16]), ("*", [b"a" * 16, b"b" * 16])):
+        scene.broker.node_settings = Scene(cordoned_log_dirs=value).broker.node_settings
+        scene.timers.advance(INTERVAL_MS)
+        assert list(told()) == expected
+    scene.broker.node_settings = Scene().broker.node_settings
+    known = SimpleNamespace(cordoned_directories=(b"a" * 16,))
+    scene.broker.metadata = SimpleNamespace(image=SimpleNamespace(brokers=SimpleNamespace(by_id={1: known})))
+    scene.timers.advance(INTERVAL_MS)
+    assert list(told()) == []
 
 
 def test_a_broker_that_cannot_tell_of_a_failed_directory_ends():
@@ -142,7 +173,7 @@ def test_a_broker_that_cannot_tell_of_a_failed_directory_ends():
     assert scene.events == ["joined"]
     scene.timers.advance(20)
     (problem,) = scene.events[1:]
-    assert problem == "/b has failed, and no controller could be told of it for 9000 ms (log.dir.failure.timeout.ms)"
+    assert problem == "/b has failed, and the controller could not be informed for 9000 ms (log.dir.failure.timeout.ms)"
 
 
 def test_a_broker_goes_on_when_a_later_heartbeat_tells_of_its_failed_directory():

@@ -5,14 +5,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from whole_nodes import COMBINED, PORT, WholeNode
 
-from ottla.broker.dispatch import ROUTES, served_versions
+from ottla.apis.table import served_by_brokers
+from ottla.broker.dispatch import served_versions
 from ottla.node.broker_server import BrokerServer
 from ottla.wire.apis import ApiKey
 from ottla.wire.frame import decode_response, encode_request, request_type, response_type
 from ottla.wire.message import Message, WireStruct
 from ottla.wire.messages import ApiVersionsRequest, CreateTopicsRequest
+from tests.unit.node.whole_nodes import COMBINED, PORT, WholeNode
 
 EIO = OSError(errno.EIO, "Input/output error")
 
@@ -55,7 +56,7 @@ def filled(struct: type[WireStruct], owner: type[Message], version: int) -> Any:
     return made
 
 
-@pytest.mark.parametrize("key", ROUTES, ids=lambda key: key.name)
+@pytest.mark.parametrize("key", served_by_brokers(), ids=lambda key: key.name)
 def test_a_handler_that_breaks_costs_its_request_in_every_version_of_every_api(key: ApiKey) -> None:
     whole = WholeNode(COMBINED)
     server = whole.node._server

@@ -8,10 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from admin_node import AdminNode
-from raising_once import faults_in, raise_once
 
-from ottla.broker.cluster.node_identity import NodeIdentity
+from ottla.broker.cluster.cluster_metadata import NodeIdentity
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.controller.broker_tethers import BrokerTethers, _Tether
@@ -21,10 +19,9 @@ from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.node.listeners import Endpoint
 from ottla.node.membership.controller_registration import ControllerRegistration
-from ottla.node.membership.failed_directories import FailedDirectories
-from ottla.node.membership.registration import Membership
+from ottla.node.membership.registration import FailedDirectories, Membership
 from ottla.runtime.channels import THIS_NODE
-from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.node_connections import NodeAddress
 from ottla.runtime.peers.remote_controller import ActiveController, RemoteController
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_network import MemoryNetwork
@@ -38,6 +35,8 @@ from ottla.wire.messages import (
     ControllerRegistrationResponse,
     FeatureLevelRecord,
 )
+from tests.unit.broker.admin_node import AdminNode
+from tests.unit.runtime.raising_once import faults_in, raise_once
 
 GIVEN = {"process.roles": "broker", "node.id": "1", "controller.listener.names": "CONTROLLER"}
 Scene = Callable[[], Callable[[], None]]
@@ -64,6 +63,7 @@ def a_broker_joins() -> Callable[[], None]:
         controller=Taking(),
         world=SimpleNamespace(timers=timers),
         metadata=SimpleNamespace(image=MetadataImage()),
+        node_settings=SimpleNamespace(is_cordoned=lambda _path: False),
     )
     membership = Membership(
         broker,
@@ -98,12 +98,12 @@ def a_broker_cannot_be_reached() -> Callable[[], None]:
     node.register_broker(7, "nowhere", 9092)
     BrokerTethers(node.server, "PLAINTEXT").start()
 
-    def go_on() -> None:
+    def resume() -> None:
         for _ in range(30):
             node.timers.advance(1000)
             node.network.turn()
 
-    return go_on
+    return resume
 
 
 def nobody_leads() -> Callable[[], None]:
@@ -142,7 +142,7 @@ LOOPS: list[tuple[type, str, Scene]] = [
     ids=[f"{scene.__name__}-{owner.__name__}.{method}" for owner, method, scene in LOOPS],
 )
 def test_a_loop_goes_on_after_its_handler_has_raised(monkeypatch, owner, method, scene):
-    go_on = scene()
+    resume = scene()
     calls = raise_once(monkeypatch, owner, method)
-    assert faults_in(go_on) == 1
+    assert faults_in(resume) == 1
     assert len(calls) > 1

@@ -7,16 +7,18 @@ import pytest
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.held_partitions import Partitions
+from ottla.broker.partitions.partition_events import PartitionEvents
 from ottla.broker.partitions.traffic import Traffic
 from ottla.broker.quotas.client_quotas import ClientQuotas
 from ottla.config.parse import Values
 from ottla.config.scopes import Scope, settings
 from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image.metadata_image import MetadataImage
-from ottla.machines.quota.sampled_rate import Windows
-from ottla.machines.quota.token_bucket import TokenBuckets
+from ottla.machines.quota.limits import TokenBuckets
+from ottla.machines.quota.rates import Windows
+from ottla.node.metrics.metric_help import METRIC_HELP
 from ottla.node.metrics.node_metrics import metrics_page
-from ottla.runtime.request_metrics import RequestMetrics
+from ottla.runtime.request_metrics import RequestMetrics, Times
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import StepTimers
 from ottla.wire.messages import PartitionRecord, RegisterBrokerRecord, TopicRecord
@@ -139,7 +141,8 @@ def a_page():
     traffic.of("deleted").bytes_in = 3
     traffic.forget("deleted")
     logs = SimpleNamespace(online={"/a": None}, offline={"/b": "gone"})
-    partitions = Partitions(None, None, None, logs, SimpleNamespace(timers=None, clock=None))
+    world = SimpleNamespace(timers=None, workers=None, clock=SimpleNamespace(elapsed_s=None))
+    partitions = Partitions(None, None, None, logs, world, PartitionEvents())
     for held in (
         partition(TopicPartition("orders", 0), min_insync_replicas=2),
         partition(TopicPartition("orders", 1), leads=False),
@@ -152,6 +155,7 @@ def a_page():
     )
     broker = SimpleNamespace(
         image=image,
+        identity=SimpleNamespace(node_id=1),
         partitions=partitions,
         cleaner=None,
         fetch_sessions=Sessions(),
@@ -167,8 +171,7 @@ def a_page():
     requests = RequestMetrics(now_s=lambda: 1.0)
     for _ in range(2):
         requests.on_fault("JoinGroup")
-    for _ in range(3):
-        requests.on_response(0, 9, 100, 0.0, 0.010)
+    requests.on_responses([SimpleNamespace(api_key=0, api_version=9, size=100, received_s=0.0)] * 3, 0.010)
     requests.unanswered = lambda: 1
     requests.on_connection("PLAINTEXT", 1)
     requests.on_refused("max.connections")
@@ -196,12 +199,18 @@ def test_kafkas_other_values_are_gauges(page, bean):
     assert f"# TYPE {exported(bean)} gauge\n" in page
 
 
-def test_every_line_is_a_sample_or_its_type(page):
+def test_every_line_is_a_sample_or_its_type_or_help(page):
     sample = re.compile(r"[a-z_]+(\{(\w+=\"([^\"\\]|\\.)*\",?)+\})? [-+0-9.e]+")
-    typed = re.compile(r"# TYPE [a-z_]+ (counter|gauge)")
+    typed = re.compile(r"# TYPE [a-z_]+ (counter|gauge|histogram)|# HELP [a-z_]+ \S.*")
     assert [line for line in page.splitlines() if not (sample.fullmatch(line) or typed.fullmatch(line))] == []
     types = [line for line in page.splitlines() if line.startswith("#")]
     assert len(set(types)) == len(types)
+
+
+def test_every_metric_says_what_it_is(page):
+    typed = re.findall(r"^# TYPE (\S+)", page, re.MULTILINE)
+    assert len(typed) > 80
+    assert [name for name in typed if name not in METRIC_HELP] == []
 
 
 @pytest.mark.parametrize(
@@ -231,6 +240,22 @@ def test_every_line_is_a_sample_or_its_type(page):
         ('kafka_log_log_logendoffset{topic="orders",partition="1"}', 15),
         ('kafka_log_log_numlogsegments{topic="orders",partition="1"}', 3),
         ('kafka_cluster_partition_laststableoffsetlag{topic="orders",partition="1"}', 3),
+        ('kafka_cluster_partition_underminisr{topic="orders",partition="0"}', 1),
+        ('kafka_cluster_partition_atminisr{topic="orders",partition="0"}', 0),
+        ('kafka_topic_partitions{topic="orders"}', 3),
+        ('kafka_topic_partition_current_offset{topic="orders",partition="0"}', 14),
+        ('kafka_topic_partition_oldest_offset{topic="orders",partition="0"}', 5),
+        ('kafka_topic_partition_replicas{topic="orders",partition="0"}', 2),
+        ('kafka_topic_partition_in_sync_replica{topic="orders",partition="0"}', 1),
+        ('kafka_topic_partition_leader_is_preferred{topic="orders",partition="0"}', 1),
+        ('kafka_topic_partition_under_replicated_partition{topic="orders",partition="0"}', 1),
+        ("kafka_brokers", 1),
+        ('ottla_request_duration_seconds_bucket{request="Produce",le="0.008192"}', 0),
+        ('ottla_request_duration_seconds_bucket{request="Produce",le="0.016384"}', 3),
+        ('ottla_request_duration_seconds_bucket{request="Produce",le="+Inf"}', 3),
+        ('ottla_request_duration_seconds_count{request="Produce"}', 3),
+        ("ottla_consumergroup_partitions_left_out", 0),
+        ("ottla_transaction_open_seconds_max", 0),
         ("kafka_controller_kafkacontroller_activecontrollercount", 1),
         ("kafka_controller_kafkacontroller_activebrokercount", 1),
         ("kafka_controller_kafkacontroller_fencedbrokercount", 1),
@@ -256,3 +281,16 @@ def test_times_are_quantiles_in_milliseconds(page, quantile):
 
 def test_the_process_is_measured(page):
     assert value(page, "process_cpu_seconds_total") > 0
+
+
+def test_what_only_the_leader_knows_is_told_by_the_leader_alone(page):
+    assert 'kafka_topic_partition_current_offset{topic="orders",partition="1"}' not in page
+    assert 'kafka_log_log_size{topic="orders",partition="1"}' in page
+
+
+def test_a_histogram_forgets_nothing_when_quantiles_do():
+    times = Times()
+    for now_s in (0.0, 61.0, 122.0, 600.0):
+        times.note(0.002, now_s)
+    assert dict(times.histogram())[0.004096] == times.count == 4
+    assert dict(times.histogram())[0.001024] == 0

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-import trial_certificates as trial
 
 from ottla.config.parse import ConfigError
 from ottla.node.config import read_config
 from ottla.node.node_tls import CONTROLLERS, NodeTls
 from ottla.testing.step_world import step_world
+from tests.unit.security.tls import trial_certificates as trial
 
 
 def node_tls(directory: Path, protocols: str, **settings: str) -> NodeTls:

@@ -3,12 +3,10 @@
 from ottla.broker.quotas.client_quotas import ClientQuotas
 from ottla.config.parse import Values
 from ottla.config.scopes import Scope, settings
-from ottla.machines.quota.applicable_limit import Limit, Sharers
-from ottla.machines.quota.sampled_rate import Windows
-from ottla.machines.quota.throttle_times import Waiting
-from ottla.machines.quota.token_bucket import TokenBuckets
+from ottla.machines.quota.limits import Limit, Sharers, TokenBuckets
+from ottla.machines.quota.rates import ThrottledClients, Windows
 from ottla.node.metrics.quota_metrics import add_connection_rates, client_quotas, mutation_quotas
-from ottla.runtime.connection_rates import ConnectionRates
+from ottla.runtime.admission import ConnectionRates
 from ottla.runtime.exposition import Exposition
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import StepTimers
@@ -34,7 +32,7 @@ def test_rates_and_throttle_times_of_those_who_have_a_limit() -> None:
 
 
 def test_clients_wait_until_their_time_is_over() -> None:
-    waiting = Waiting()
+    waiting = ThrottledClients()
     waiting.add(500, 0)
     waiting.add(200, 100)
     assert [waiting.count(now_ms) for now_ms in (0, 299, 300, 499, 500)] == [2, 2, 1, 1, 0]

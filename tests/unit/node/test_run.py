@@ -1,6 +1,5 @@
 """How a run ends: in good order, at once, or because something broke. The node itself is a stand-in."""
 
-import asyncio
 import os
 import signal
 from types import SimpleNamespace
@@ -8,14 +7,16 @@ from types import SimpleNamespace
 import pytest
 
 from ottla.base.errors import StorageError
+from ottla.cli.node_signals import stop_signals
 from ottla.config.parse import parse
 from ottla.config.scopes import Scope
 from ottla.node import run
-from ottla.node.run import BROKEN, STOPPED_AT_ONCE, run_node
+from ottla.node.process_life import STOPPED_AT_ONCE
+from ottla.node.run import BROKEN, run_node
 from ottla.runtime.procedure import wait_until
 
 GIVEN = {"process.roles": "broker", "node.id": "1", "controller.listener.names": "CONTROLLER"}
-CONFIG = SimpleNamespace(values=parse(Scope.BROKER, GIVEN).values)
+CONFIG = SimpleNamespace(values=parse(Scope.BROKER, GIVEN).values, node_id=1)
 
 
 class StandIn:
@@ -23,9 +24,9 @@ class StandIn:
 
     made: "StandIn"
 
-    def __init__(self, world, config, *, may_format, failed, around=None):
+    def __init__(self, world, config, *, may_format, failed, around=None, on_opened=None):
         self.world, self.failed, self.done, self.faults = world, failed, [], []
-        self.loop = asyncio.get_running_loop()
+        self.loop = world.network.loop
         self.also_close = []
         self.broker = None
         StandIn.made = self
@@ -33,8 +34,8 @@ class StandIn:
     async def start(self):
         self.done.append("started")
 
-    def metrics_page(self):
-        return ["some metrics"]
+    def summary(self):
+        return {"address": "127.0.0.1:9092"}
 
     async def stop(self):
         self.done.append("stopped")
@@ -57,27 +58,23 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(run, "Node", StandIn)
 
 
-def run_until(on_ready, metrics_port=None):
-    return run_node(CONFIG, may_format=False, metrics_port=metrics_port, on_ready=on_ready)
+def run_until(on_ready):
+    return run_node(CONFIG, may_format=False, on_ready=on_ready, stop_signals=stop_signals)
 
 
 def send(number):
     os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-def test_a_signal_stops_in_good_order(number):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_stops_in_good_order_and_the_log_says_which(number, caplog):
+    caplog.set_level("INFO", "ottla")
     assert run_until(lambda _: send(number)) == 0
     assert StandIn.made.done == ["started", "stopped", "abandoned"]
-
-
-def test_metrics_are_served_where_they_are_asked_for():
-    def on_ready(node):
-        assert node.metrics_address.startswith("http://127.0.0.1:")
-        node.also_close.pop()()
-        send(signal.SIGTERM)
-
-    assert run_until(on_ready, metrics_port=0) == 0
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0].startswith("Kafka Server started: node 1 at 127.0.0.1:9092, after ")
+    assert lines[1] == f"Terminating process due to signal {number.name}"
+    assert lines[2].startswith("node 1 has stopped, after ")
 
 
 def test_a_second_signal_stops_at_once(monkeypatch):

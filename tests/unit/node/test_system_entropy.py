@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.node.system_entropy import SystemEntropy
+from ottla.node.real_world import SystemEntropy
 
 DRAWN = 2000
 """So many that a number of ten stays out once in 10 ** 90 times."""

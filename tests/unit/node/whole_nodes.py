@@ -49,7 +49,7 @@ class WholeNode:
     def _do(self, procedure: Any) -> None:
         done: list[None] = []
         problems: list[Exception] = []
-        Procedure(procedure, self.timers, done.append, problems.append)
+        Procedure(procedure, StepTimers(self.clock, self.timers.agenda), done.append, problems.append)
         for _ in range(100):
             if done or problems:
                 break

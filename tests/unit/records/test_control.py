@@ -8,9 +8,10 @@ from ottla.records.control import (
     build_control_batch,
     build_end_transaction_marker,
     control_type,
+    decode_control,
+    encode_control,
     parse_end_transaction_marker,
 )
-from ottla.records.kraft_control import decode_control, encode_control
 from ottla.records.reader import read_records
 from ottla.wire.messages import KRaftVersionRecord, LeaderChangeMessage, SnapshotHeaderRecord
 

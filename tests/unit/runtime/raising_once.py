@@ -25,12 +25,12 @@ def raise_once(monkeypatch: pytest.MonkeyPatch, owner: type, method: str) -> lis
     return calls
 
 
-def faults_in(go_on: Callable[[], None]) -> int:
+def faults_in(resume: Callable[[], None]) -> int:
     """Lets time go on, also after each `Fault` that reaches the loop; returns how many did."""
     count = 0
     while True:
         try:
-            go_on()
+            resume()
         except Fault:
             count += 1
         else:

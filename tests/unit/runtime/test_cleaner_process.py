@@ -8,15 +8,13 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 
 from ottla.base.ids import TopicPartition
-from ottla.log import names
-from ottla.log.cleaning.due import cleanable
+from ottla.log import file_names
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningFailed
-from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
+from ottla.log.cleaning.planning import CleanerLimits, cleanable, plan_cleaning
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
 from ottla.log.partition_log import PartitionLog
@@ -93,7 +91,7 @@ def test_a_process_does_one_job_after_the_other(job):
 
 
 def test_what_is_wrong_with_the_disk_is_told(job):
-    [[failed]] = steps_of(replace(job, directory=job.directory + "-gone"))
+    [[failed]] = steps_of(job._replace(directory=job.directory + "-gone"))
     assert isinstance(failed, CleaningFailed)
     assert failed.errno == errno.ENOENT
 
@@ -119,7 +117,7 @@ def test_a_slow_cleaning_can_be_stopped(log, job):
 
     async def work():
         process = CleanerProcess(asyncio.get_running_loop())
-        process.run(replace(job, bytes_per_s=1.0), lambda step: told.append(step))
+        process.run(job._replace(bytes_per_s=1.0), lambda step: told.append(step))
         while not os.listdir(job.directory):
             await asyncio.sleep(0.01)
         process.stop()
@@ -127,12 +125,12 @@ def test_a_slow_cleaning_can_be_stopped(log, job):
     told = []
     asyncio.run(work())
     assert told == []
-    assert not [name for name in os.listdir(job.directory) if name.endswith(names.SWAP)]
+    assert not [name for name in os.listdir(job.directory) if name.endswith(file_names.SWAP)]
 
 
 def test_a_job_that_is_larger_than_a_pipe_gets_through(job):
     many = {number: (number, 0) for number in range(20_000)}
-    [[_, done]] = steps_of(replace(job, producers=many))
+    [[_, done]] = steps_of(job._replace(producers=many))
     assert isinstance(done, CleaningDone)
 
 
@@ -187,7 +185,7 @@ def test_a_cleaning_ends_with_a_node_that_is_killed(job):
     node = subprocess.Popen([sys.executable, "-c", NODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert node.stdin
     assert node.stdout
-    node.stdin.write(replace(job, bytes_per_s=1.0).to_json() + "\n")
+    node.stdin.write(job._replace(bytes_per_s=1.0).to_json() + "\n")
     node.stdin.flush()
     cleaner = os.pidfd_open(int(node.stdout.readline()))
     try:

@@ -1,11 +1,10 @@
 """Clients that connect too often (KIP-612): they wait at a listener, and are hung up on if their address is limited."""
 
 import pytest
-from memory_server import Scene
 
-from ottla.runtime.admission import Admission, ConnectionLimits
-from ottla.runtime.connection_rates import AddressRates
+from ottla.runtime.admission import AddressRates, Admission, ConnectionLimits
 from ottla.wire.messages import MetadataRequest, MetadataResponse
+from tests.unit.runtime.memory_server import Scene
 
 ASKED = MetadataRequest(topics=[]), 12
 # Ten windows' worth may come at once; the wait for each more is a second at most.

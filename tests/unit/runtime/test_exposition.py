@@ -1,7 +1,10 @@
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from ottla.runtime.exposition import Exposition, serve_metrics
+from ottla.runtime.network import LoopNetwork
+from ottla.runtime.timers import LoopTimers
 
 
 def test_a_page_has_a_type_per_metric_and_a_line_per_sample() -> None:
@@ -40,12 +43,22 @@ def test_other_work_is_done_between_two_pieces() -> None:
             yield f"{number}\n"
 
     async def main() -> None:
-        server, port = await serve_metrics("127.0.0.1", 0, page)
-        async with server:
-            assert (await get(port, b"GET /metrics HTTP/1.1\r\n\r\n")).endswith(b"\r\n\r\n0\n1\n2\n")
+        with served(page) as port:
+            assert (await get(port, b"GET /metrics HTTP/1.0\r\n\r\n")).endswith(b"\r\n\r\n0\n1\n2\n")
 
     asyncio.run(main())
     assert turns == ["page", "other"] * 3
+
+
+@contextmanager
+def served(page: Callable[[], Iterable[str]]) -> Iterator[int]:
+    loop = asyncio.get_running_loop()
+    network, timers = LoopNetwork(loop), LoopTimers(loop)
+    server, port = serve_metrics(network, timers, "127.0.0.1", 0, page)
+    yield port
+    server.close()
+    network.close()
+    timers.close()
 
 
 async def get(port: int, request: bytes) -> bytes:
@@ -58,15 +71,14 @@ async def get(port: int, request: bytes) -> bytes:
 
 def test_metrics_are_served_over_http() -> None:
     async def main() -> None:
-        server, port = await serve_metrics("127.0.0.1", 0, lambda: ["up", " 1\n"])
-        async with server:
-            reply = await get(port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        with served(lambda: ["up", " 1\n"]) as port:
+            reply = await get(port, b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             assert reply.startswith(b"HTTP/1.1 200 OK\r\n")
             assert reply.endswith(b"\r\n\r\nup 1\n")
             assert b"Content-Length: 5\r\n" in reply
-            assert (await get(port, b"HEAD /metrics HTTP/1.1\r\n\r\n")).endswith(b"\r\n\r\n")
-            assert (await get(port, b"GET /other HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 404")
-            assert (await get(port, b"POST /metrics HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 405")
-            assert await get(port, b"x" * 20_000) == b""
+            assert (await get(port, b"HEAD /metrics HTTP/1.0\r\n\r\n")).endswith(b"\r\n\r\n")
+            assert (await get(port, b"GET /other HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.1 404")
+            assert (await get(port, b"POST /metrics HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.1 405")
+            assert (await get(port, b"GET /" + b"x" * 20_000)).startswith(b"HTTP/1.1 431")
 
     asyncio.run(main())

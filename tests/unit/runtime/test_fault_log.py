@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from ottla.runtime.fault_log import FaultLog
+from ottla.runtime.rate_limited_log import FaultLog
 from ottla.testing.clock import FixedClock
 
 LOG = logging.getLogger("faults")

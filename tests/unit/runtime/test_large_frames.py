@@ -3,7 +3,6 @@
 from itertools import count
 
 import pytest
-from memory_server import Client, Scene
 
 from ottla.wire.messages import (
     ListOffsetsRequest,
@@ -12,6 +11,7 @@ from ottla.wire.messages import (
     MetadataResponse,
     ProduceRequest,
 )
+from tests.unit.runtime.memory_server import Client, Scene
 
 SMALL = MetadataRequest(topics=[]), 9
 

@@ -1,6 +1,5 @@
 """Turns over real descriptors: what is served when, and what comes at the end."""
 
-import asyncio
 import os
 import select
 from collections.abc import Callable, Iterator
@@ -9,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from ottla.runtime import network as module
+from ottla.runtime.loop import NodeLoop
 from ottla.runtime.network import EpollPoller, LoopNetwork, LoopPoller
 
 
@@ -41,7 +41,7 @@ class Pipe:
 
 @pytest.fixture(params=[EpollPoller, LoopPoller], ids=["epoll", "the loop's selector"])
 def network(request: pytest.FixtureRequest) -> Iterator[LoopNetwork]:
-    loop = asyncio.new_event_loop()
+    loop = NodeLoop(spin_us=0)
     made = LoopNetwork(loop, request.param)
     yield made
     made.close()
@@ -56,12 +56,14 @@ def time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run_for(network: LoopNetwork, rounds: int) -> None:
     """So many rounds of the loop."""
+    for _ in range(rounds):
+        go_round(network)
 
-    async def rest() -> None:
-        for _ in range(rounds):
-            await asyncio.sleep(0)
 
-    network.loop.run_until_complete(rest())
+def go_round(network: LoopNetwork) -> None:
+    assert isinstance(network.loop, NodeLoop)
+    network.loop.call_soon(network.loop.stop)
+    network.loop.run()
 
 
 def test_all_that_are_ready_are_served_before_the_end_of_the_turn(network: LoopNetwork) -> None:
@@ -103,12 +105,9 @@ def test_a_turn_is_bounded_in_time_and_those_that_it_did_not_come_to_are_the_fir
     pipes = [Pipe(network, takes_long) for _ in range(10)]
     rounds: list[float] = []
 
-    async def between_turns() -> None:
-        while min(pipe.calls for pipe in pipes) < 5:
-            rounds.append(now_s)
-            await asyncio.sleep(0)
-
-    network.loop.run_until_complete(asyncio.wait_for(between_turns(), 20))
+    while min(pipe.calls for pipe in pipes) < 5:
+        rounds.append(now_s)
+        go_round(network)
     assert max(later - earlier for earlier, later in pairwise(rounds)) <= 0.0121
     assert max(pipe.calls for pipe in pipes) <= 7, "everybody has their turn"
     for pipe in pipes:
@@ -166,7 +165,8 @@ def test_ends_that_lead_to_more_ends_leave_room_for_turns_in_between(
 
 def test_an_end_that_breaks_does_not_keep_the_others_from_theirs(network: LoopNetwork) -> None:
     problems: list[object] = []
-    network.loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))
+    assert isinstance(network.loop, NodeLoop)
+    network.loop.on_exception = lambda _, problem: problems.append(problem)
     events: list[str] = []
 
     def breaks() -> None:
@@ -181,7 +181,8 @@ def test_an_end_that_breaks_does_not_keep_the_others_from_theirs(network: LoopNe
 
 def test_a_watcher_that_breaks_does_not_keep_the_others_from_their_turn(network: LoopNetwork) -> None:
     problems: list[object] = []
-    network.loop.set_exception_handler(lambda _, context: problems.append(context["exception"]))
+    assert isinstance(network.loop, NodeLoop)
+    network.loop.on_exception = lambda _, problem: problems.append(problem)
 
     def breaks(pipe: Pipe) -> None:
         pipe.stop()
@@ -202,7 +203,7 @@ def test_a_watcher_that_breaks_does_not_keep_the_others_from_their_turn(network:
 def test_turns_of_several_follow_each_other_for_a_while_and_then_the_loop_has_its_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    loop = asyncio.new_event_loop()
+    loop = NodeLoop(spin_us=0)
     network = LoopNetwork(loop, EpollPoller)
     now_s = 0.0
     served: list[float] = []

@@ -1,11 +1,13 @@
+from ottla.runtime import request_metrics
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.runtime.request_metrics import RequestMetrics, Times
 
 PRODUCE, FETCH = 0, 1
 
 
-def context(api_key: int, version: int = 9, received_s: float = 0.0) -> RequestContext:
-    return RequestContext(api_key, version, 1, "client", ClientConnection(1, "PLAINTEXT", "127.0.0.1"), received_s)
+def context(api_key: int, version: int, received_s: float, size: int) -> RequestContext:
+    client = ClientConnection(1, "PLAINTEXT", "127.0.0.1")
+    return RequestContext(api_key, version, 1, "client", client, received_s, size)
 
 
 def test_quantiles_are_within_an_eighth_of_the_truth() -> None:
@@ -37,8 +39,8 @@ def test_times_beyond_the_last_bucket_are_not_lost() -> None:
 
 def test_requests_are_counted_by_api_and_version() -> None:
     metrics = RequestMetrics(now_s=lambda: 1.0)
-    for api_key, version in ((PRODUCE, 9), (PRODUCE, 9), (PRODUCE, 13), (FETCH, 4)):
-        metrics.on_response(api_key, version, size=100, received_s=1.0, now_s=1.002)
+    asked = ((PRODUCE, 9), (PRODUCE, 9), (PRODUCE, 13), (FETCH, 4))
+    metrics.on_responses([context(api_key, version, 1.0, size=100) for api_key, version in asked], now_s=1.002)
     assert metrics.apis[PRODUCE].versions == {9: 2, 13: 1}
     assert metrics.apis[FETCH].versions == {4: 1}
     assert metrics.apis[PRODUCE].bytes == 300
@@ -53,3 +55,9 @@ def test_connections_are_counted_as_they_come_and_go() -> None:
     metrics.on_connection("PLAINTEXT", -1)
     assert metrics.connections["PLAINTEXT"] == 1
     assert metrics.connections_created["PLAINTEXT"] == 2
+
+
+def test_buckets_that_are_looked_up_are_those_that_are_computed() -> None:
+    assert [
+        request_metrics._bucket(microseconds) for microseconds in range(request_metrics._QUICK)
+    ] == request_metrics._BUCKETS

@@ -3,7 +3,6 @@
 import logging
 
 import pytest
-from memory_server import Scene
 
 from ottla.runtime.attribution import attributed, current
 from ottla.runtime.request import RefusedRequest
@@ -20,6 +19,7 @@ from ottla.wire.messages import (
     MetadataResponse,
     ProduceRequest,
 )
+from tests.unit.runtime.memory_server import Scene
 
 METADATA = MetadataRequest(topics=[]), 12
 JOIN = JoinGroupRequest(group_id="g"), 9
@@ -53,6 +53,30 @@ def test_an_exception_in_a_handler_is_answered_and_logged_once_with_the_client_a
     assert logged.exc_info[0] is Bug
     assert scene.metrics.faults == {"JoinGroup": 1}
     assert scene.server._queued_bytes == 0
+
+
+def test_a_client_that_breaks_the_same_thing_again_and_again_is_counted_and_logged_once_a_minute(caplog) -> None:
+    scene = Scene()
+    scene.handle = answering
+    client = scene.connect()
+    for _ in range(500):
+        client.ask(JOIN)
+    assert len(client.replies()) == 500
+    assert scene.metrics.faults == {"JoinGroup": 500}
+    assert len(caplog.records) == 1
+    scene.timers.advance(60_000)
+    client.ask(JOIN)
+    assert "(499 more like it in the last 60 s)" in caplog.records[-1].getMessage()
+
+
+def test_a_client_that_sends_rubbish_again_and_again_is_counted_and_logged_a_few_times(caplog) -> None:
+    scene = Scene()
+    with caplog.at_level(logging.INFO):
+        for _ in range(500):
+            scene.connect().end.send(b"\x00\x00\x00\x04rubb")
+            scene.network.run()
+    assert sum(scene.metrics.refused.values()) == 500
+    assert len(caplog.records) == 10
 
 
 def test_an_exception_closes_the_connection_where_the_api_has_no_place_for_an_error() -> None:
@@ -156,7 +180,7 @@ def test_a_request_that_is_too_large_to_be_repeated_is_not_kept_and_hung_up_on_i
     topics = [ProduceRequest.TopicProduceData(name="t", partition_data=partitions)]
     client.ask((ProduceRequest(acks=-1, topic_data=topics), 9))
     context = scene.waiting[0][0]
-    assert context._message is None
+    assert context.message is None
     context.fail(Bug())
     scene.network.run()
     assert client.end.is_closed

@@ -1,18 +1,14 @@
 """The same server and connections over a network in memory: frames in pieces, slow readers, clients that go."""
 
 import errno
-from typing import Any
 
 import pytest
-from memory_server import Client, Scene
 
 from ottla.log.outcomes import FileSlice
-from ottla.runtime.pending_request import LateReply
 from ottla.runtime.server import Limits
 from ottla.testing.memory_disk import MemoryDisk
-from ottla.wire.errors import ErrorCode
-from ottla.wire.frame import encode_response
 from ottla.wire.messages import FetchRequest, FetchResponse, MetadataRequest, MetadataResponse
+from tests.unit.runtime.memory_server import Client, Scene
 
 METADATA = 12
 ASKED = MetadataRequest(topics=[]), METADATA
@@ -252,119 +248,3 @@ def test_the_same_run_twice_is_the_same() -> None:
         return seen
 
     assert transcript() == transcript()
-
-
-# Requests that are answered undecoded
-
-
-class Known:
-    """Answers every request with the same bytes, unless it is to do something else."""
-
-    api_key, api_version = 3, METADATA
-
-    def __init__(self, outcome: object = None) -> None:
-        self.outcome = outcome
-        self.frames = 0
-
-    def __call__(self, frame: memoryview) -> Any:
-        self.frames += 1
-        if isinstance(self.outcome, Exception):
-            raise self.outcome
-        if self.outcome is not None:
-            return self.outcome
-        return encode_response(reply_of(0, "known"), METADATA, int.from_bytes(frame[4:8], "big"))
-
-
-def with_known(scene: Scene, known: Known) -> Client:
-    """A client whose connection has learned to answer its requests."""
-    client = scene.connect()
-    (connection,) = scene.server.connections
-    connection.session.client.repeated[known.api_key] = known
-    return client
-
-
-def test_known_requests_are_answered_undecoded_and_in_order() -> None:
-    scene, known = Scene(), Known()
-    scene.handle = lambda context, message, respond: scene.waiting.append((context, message, respond))
-    client = with_known(scene, known)
-    client.ask(ASKED, ASKED)
-    known.outcome = lambda context, message, respond: scene.waiting.append((context, message, respond))
-    client.ask(ASKED)
-    known.outcome = None
-    client.ask(ASKED)
-    assert [reply.cluster_id for _, reply in client.replies()] == ["known", "known"]
-    scene.waiting[0][2](reply_of(0, "decoded after all"))
-    scene.network.run()
-    assert [(asked, reply.cluster_id) for asked, reply in client.replies()] == [(2, "decoded after all"), (3, "known")]
-    assert scene.metrics.apis[3].versions == {METADATA: 4}
-    assert known.frames == 4
-
-
-def test_a_fault_in_answering_undecoded_is_told_to_its_client() -> None:
-    scene = Scene()
-    client = with_known(scene, Known(RuntimeError("broken")))
-    client.ask((MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), METADATA))
-    ((_, reply),) = client.replies()
-    assert reply.topics[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert scene.metrics.faults == {"Metadata": 1}
-
-
-def given_later(place: LateReply, correlation_id: int) -> None:
-    place.give(encode_response(reply_of(0, "late"), METADATA, correlation_id))
-
-
-def test_a_request_that_is_not_decoded_may_be_answered_later_and_in_order() -> None:
-    scene, place = Scene(), LateReply(3, METADATA)
-    known = Known(place)
-    client = with_known(scene, known)
-    client.ask(ASKED)
-    known.outcome = None
-    client.ask(ASKED)
-    assert client.replies() == []
-    given_later(place, 0)
-    scene.network.run()
-    assert [(asked, reply.cluster_id) for asked, reply in client.replies()] == [(0, "late"), (1, "known")]
-    assert scene.metrics.apis[3].versions == {METADATA: 2}
-    (connection,) = scene.server.connections
-    assert connection.is_idle
-    assert connection.session.unsent_bytes == 0
-
-
-def test_a_late_reply_may_be_there_at_once() -> None:
-    scene, place = Scene(), LateReply(3, METADATA)
-    given_later(place, 0)
-    client = with_known(scene, Known(place))
-    client.ask(ASKED)
-    assert [reply.cluster_id for _, reply in client.replies()] == ["late"]
-    assert scene.metrics.apis[3].versions == {METADATA: 1}
-
-
-def test_a_client_that_goes_hears_no_late_reply() -> None:
-    scene, place = Scene(), LateReply(3, METADATA)
-    client = with_known(scene, Known(place))
-    client.ask(ASKED)
-    client.end.close()
-    scene.network.run()
-    assert not scene.server.connections
-    given_later(place, 0)
-    scene.network.run()
-
-
-def test_a_server_may_insist_on_decoding() -> None:
-    scene, known = Scene(), Known()
-    scene.server.answers_undecoded = False
-    answer_at_once(scene, 3)
-    client = with_known(scene, known)
-    client.ask(ASKED)
-    assert [reply.cluster_id for _, reply in client.replies()] == ["xxx"]
-    assert not known.frames
-
-
-def test_a_client_that_goes_takes_its_known_replies_with_it() -> None:
-    scene = Scene()
-    client = with_known(scene, Known())
-    scene.network.is_crowded = True
-    client.end.send(client.bytes_of(ASKED))
-    client.end.close()
-    scene.network.run()
-    assert not scene.server.connections

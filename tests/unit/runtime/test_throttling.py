@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from memory_server import Client, Scene
 
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.wire.messages import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+from tests.unit.runtime.memory_server import Client, Scene
 
 ASKED = MetadataRequest(topics=[]), 12
 

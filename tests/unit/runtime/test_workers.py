@@ -129,19 +129,19 @@ def test_jobs_without_a_key_run_side_by_side() -> None:
 
 def test_of_jobs_that_are_under_way_when_they_are_closed_nobody_hears() -> None:
     async def test(workers: ThreadWorkers) -> None:
-        begun, go_on = threading.Event(), threading.Event()
+        begun, resume = threading.Event(), threading.Event()
         told: list[object] = []
 
         def job() -> str:
             begun.set()
-            go_on.wait(10)
+            resume.wait(10)
             return "done"
 
         workers.run(job, told.append, key="partition")
         workers.run(lambda: told.append("worked"), told.append, key="partition")
         assert begun.wait(10)
         workers.close()
-        go_on.set()
+        resume.set()
         workers.run(lambda: told.append("worked"), told.append)
         await asyncio.sleep(0.05)
         assert told == []

@@ -1,6 +1,6 @@
 import pytest
 
-from ottla.runtime.host_names import SystemHostNames
+from ottla.runtime.network import SystemHostNames
 from ottla.testing.host_names import FixedHostNames
 
 

@@ -3,10 +3,9 @@
 import pytest
 
 from ottla.base.ids import Uuid
-from ottla.wire.around_numbers import A_NUMBER
 from ottla.wire.frame import encode_request, encode_request_parts
 from ottla.wire.messages import FetchRequest, MetadataRequest, ProduceRequest
-from ottla.wire.request_forms import Filled, NumberForm, RecordsForm
+from ottla.wire.request_forms import A_NUMBER, Filled, NumberForm, RecordsForm
 
 TOPIC_ID = Uuid(bytes(range(16)))
 

@@ -1,7 +1,6 @@
 """Large buffers that are used again, and never while somebody looks into them."""
 
-from ottla.wire.exchange.frames import Frames
-from ottla.wire.exchange.spare_buffers import LEAST_BYTES, SpareBuffers
+from ottla.wire.exchange.frames import LEAST_BYTES, Frames, SpareBuffers
 
 LARGE = 2 * LEAST_BYTES
 

@@ -26,47 +26,45 @@ class Slow:
         return len(data)
 
 
-def send(outgoing: Outgoing[str], transport: Any, *parts: bytes) -> bool:
+def send(outgoing: Outgoing, transport: Any, *parts: bytes) -> bool:
     return outgoing.send(transport, list(parts))
 
 
 def test_what_the_transport_takes_at_once_is_sent() -> None:
-    outgoing, transport = Outgoing[str](), Slow(99)
+    outgoing, transport = Outgoing(), Slow(99)
     assert send(outgoing, transport, b"one", b"two")
     assert transport.taken == b"onetwo"
 
 
 @pytest.mark.parametrize("first", range(6))
 def test_what_it_does_not_take_waits_and_what_is_sent_later_waits_behind_it(first: int) -> None:
-    outgoing, transport = Outgoing[str](), Slow(first)
+    outgoing, transport = Outgoing(), Slow(first)
     assert not send(outgoing, transport, b"one", b"two")
     assert not send(outgoing, transport, b"three")
     transport.takes = [2, 0]
-    assert not outgoing.go_on(transport)
+    assert not outgoing.send_rest(transport)
     transport.takes = [99]
-    assert outgoing.go_on(transport)
+    assert outgoing.send_rest(transport)
     assert transport.taken == b"onetwothree"
 
 
 def test_a_call_has_so_many_parts_at_most() -> None:
-    outgoing, transport = Outgoing[str](), Slow(64, 64, 64)
+    outgoing, transport = Outgoing(), Slow(64, 64, 64)
     assert send(outgoing, transport, *[b"x"] * 150)
     assert (len(transport.taken), transport.most_parts) == (150, 64)
 
 
-def test_a_request_without_a_response_is_over_when_its_bytes_are_gone() -> None:
-    outgoing, transport = Outgoing[str](), Slow(4)
-    outgoing.leaves_after(2, "the first")
+def test_a_part_counts_when_it_has_left_whole() -> None:
+    outgoing, transport = Outgoing(), Slow(4)
     send(outgoing, transport, b"one", b"two")
-    outgoing.leaves_after(1, "the second")
     send(outgoing, transport, b"three")
-    assert (list(outgoing.left()), outgoing.leaving()) == ([], ["the first", "the second"])
+    assert outgoing.parts_sent == 1
     transport.takes = [2]
-    outgoing.go_on(transport)
-    assert (list(outgoing.left()), outgoing.leaving()) == (["the first"], ["the second"])
+    outgoing.send_rest(transport)
+    assert outgoing.parts_sent == 2
     transport.takes = [99]
-    outgoing.go_on(transport)
-    assert (list(outgoing.left()), list(outgoing.left()), outgoing.leaving()) == (["the second"], [], [])
+    outgoing.send_rest(transport)
+    assert outgoing.parts_sent == 3
 
 
 def test_a_transport_that_breaks_is_told_of() -> None:

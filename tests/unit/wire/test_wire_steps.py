@@ -3,7 +3,6 @@
 from random import Random
 
 import pytest
-from wire_values import RandomMessages
 
 from ottla.wire import decoding
 from ottla.wire.apis import all_apis
@@ -12,6 +11,7 @@ from ottla.wire.faults import DecodeError, OversizeError
 from ottla.wire.frame import UnsupportedRequestError, decode_request, decode_request_in_steps, encode_request
 from ottla.wire.frame import request_type as type_of
 from ottla.wire.messages import DeleteGroupsRequest, FetchRequest, ListOffsetsRequest, MetadataRequest
+from tests.property.wire.wire_values import RandomMessages
 
 
 def decoded(frame: bytes) -> tuple[object, int]:

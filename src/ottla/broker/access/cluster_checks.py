@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 from ottla.base.ids import ZERO_UUID
-from ottla.broker.access.check_shapes import divide, with_entries
-from ottla.broker.access.rights import Question, Rights
 from ottla.machines.metadata.topic_names import INTERNAL
+from ottla.serving.access.check_shapes import divide, with_entries
+from ottla.serving.access.rights import Question, Rights
 from ottla.wire.acls import AclOperation, AclResource
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeTopicPartitionsResponse, MetadataResponse
@@ -44,7 +44,7 @@ def metadata(rights: Rights, question: Question) -> None:
         response.topics = [*topics, *refused]
         question.respond(response)
 
-    question.go_on(asked, reply)
+    question.proceed(asked, reply)
 
 
 def _may_see(rights: Rights, topic: Any) -> bool:
@@ -101,7 +101,7 @@ def describe_topic_partitions(rights: Rights, question: Question) -> None:
         response.topics = [*response.topics, *(_hidden_page(topic.name) for topic in hidden)]
         question.respond(response)
 
-    question.go_on(asked, reply)
+    question.proceed(asked, reply)
 
 
 def _is_after(cursor: Any, name: str) -> bool:
@@ -112,14 +112,3 @@ def _hidden_page(name: str) -> Any:
     return DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic(
         error_code=_REFUSED, name=name, is_internal=False
     )
-
-
-def describe_cluster(rights: Rights, question: Question) -> None:
-    """Open to all; what the client may do with the cluster is told if it asks."""
-
-    def reply(response: Any) -> None:
-        if question.request.include_cluster_authorized_operations and not response.error_code:
-            response.cluster_authorized_operations = rights.cluster_operations()
-        question.respond(response)
-
-    question.go_on(question.request, reply)

@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
-from ottla.broker.access.check_shapes import check_each, divide, each_topic, joined, with_entries
-from ottla.broker.access.rights import Question, Rights
+from ottla.apis.error_responses import refusal_response
 from ottla.records.header import HEADER_SIZE
 from ottla.runtime.request import RefusedRequest
+from ottla.serving.access.check_shapes import check_each, divide, each_topic, joined, with_entries
+from ottla.serving.access.rights import Question, Rights
 from ottla.wire.acls import AclOperation
-from ottla.wire.error_responses import refusal_response
 from ottla.wire.errors import ErrorCode
 
 _PRODUCE_BY_ID: Final = 13
@@ -44,7 +44,7 @@ def produce(rights: Rights, question: Question) -> None:
         return
     if request.acks == 0:
         if allowed:
-            question.go_on(with_entries(request, "topic_data", allowed), question.respond)
+            question.proceed(with_entries(request, "topic_data", allowed), question.respond)
         else:
             question.respond(None)
         _hang_up(question)
@@ -54,7 +54,7 @@ def produce(rights: Rights, question: Question) -> None:
         question.respond(told)
         return
     rest = with_entries(request, "topic_data", allowed)
-    question.go_on(rest, joined(question.respond, "responses", told.responses))  # type: ignore[attr-defined]
+    question.proceed(rest, joined(question.respond, "responses", told.responses))  # type: ignore[attr-defined]
 
 
 def _refuse_all(question: Question, error: ErrorCode) -> None:

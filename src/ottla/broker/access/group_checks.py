@@ -2,19 +2,11 @@
 
 from typing import Any, Final
 
-from ottla.broker.access.check_shapes import (
-    GROUP_WORDS,
-    TRANSACTION_WORDS,
-    check_each,
-    divide,
-    each,
-    joined,
-    on_group,
-    with_entries,
-)
-from ottla.broker.access.rights import Question, Rights
+from ottla.apis.error_responses import refusal_response
+from ottla.security.api_access import GROUP_WORDS, TRANSACTION_WORDS
+from ottla.serving.access.check_shapes import check_each, divide, each, joined, on_group, with_entries
+from ottla.serving.access.rights import Question, Rights
 from ottla.wire.acls import AclOperation, AclResource
-from ottla.wire.error_responses import refusal_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import like
 from ottla.wire.messages import OffsetFetchResponse
@@ -134,7 +126,7 @@ def list_groups(rights: Rights, question: Question) -> None:
         ]
         question.respond(response)
 
-    question.go_on(question.request, reply)
+    question.proceed(question.request, reply)
 
 
 def consumer_group_heartbeat(rights: Rights, question: Question) -> None:
@@ -176,7 +168,7 @@ def offset_delete(rights: Rights, question: Question) -> None:
             response.topics = [*response.topics, *told]
         question.respond(response)
 
-    question.go_on(with_entries(question.request, "topics", allowed), reply)
+    question.proceed(with_entries(question.request, "topics", allowed), reply)
 
 
 def _undeleted(topics: list[Any]) -> list[Any]:
@@ -234,7 +226,7 @@ def offset_fetch(rights: Rights, question: Question) -> None:
         question.respond(response)
 
     if asked:
-        question.go_on(with_entries(request, "groups", asked), reply)
+        question.proceed(with_entries(request, "groups", asked), reply)
     else:
         question.respond(told)
 
@@ -253,11 +245,11 @@ def _fetch_one(rights: Rights, question: Question) -> None:
             response.topics = [topic for topic in response.topics if _may_see(rights, topic, by_id=False, tell=False)]
             question.respond(response)
 
-        question.go_on(request, reply)
+        question.proceed(request, reply)
         return
     allowed, refused = divide(request.topics, lambda topic: _may_see(rights, topic, by_id=False))
     told = [_unfetched_alone(topic) for topic in refused]
-    question.go_on(with_entries(request, "topics", allowed), joined(question.respond, "topics", told))
+    question.proceed(with_entries(request, "topics", allowed), joined(question.respond, "topics", told))
 
 
 def _may_see(rights: Rights, topic: Any, by_id: bool, *, tell: bool = True) -> bool:

@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from ottla.broker.access.check_shapes import TOPIC_WORDS, check_each, divide, each, each_topic, on_cluster
-from ottla.broker.access.rights import Question, Rights
+from ottla.apis.error_responses import refusal_response
+from ottla.security.api_access import TOPIC_WORDS
+from ottla.serving.access.check_shapes import check_each, divide, each, each_topic, on_cluster
+from ottla.serving.access.rights import Question, Rights
 from ottla.wire.acls import AclOperation
-from ottla.wire.error_responses import refusal_response
 from ottla.wire.errors import ErrorCode
 
 _ADDED_BY_BROKERS: Final = 4
@@ -127,4 +128,4 @@ def list_transactions(rights: Rights, question: Question) -> None:
         ]
         question.respond(response)
 
-    question.go_on(question.request, reply)
+    question.proceed(question.request, reply)

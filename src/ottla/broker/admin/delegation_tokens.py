@@ -6,12 +6,15 @@ A client that is not known, or that came with a token itself, may ask for none o
 from collections.abc import Callable
 from typing import Any, Final
 
-from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.apis.error_responses import refusal_response
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.forwarding import handle_forwarded
 from ottla.runtime.channels import ControllerChannel
+from ottla.runtime.large_requests.parts import MOST_ENTRIES_AT_ONCE
+from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.runtime.request import RequestContext, Respond
-from ottla.wire.error_responses import refusal_response
+from ottla.security.api_access import ANONYMOUS
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     DelegationTokenRecord,
@@ -19,14 +22,14 @@ from ottla.wire.messages import (
     DescribeDelegationTokenResponse,
 )
 
-NOBODY: Final = "User:ANONYMOUS"
 _NO_ONE: Final = ("", "", "")
+_OF_A_STEP: Final = 50
 
 Described = DescribeDelegationTokenResponse.DescribedDelegationToken
 
 
 def may_ask(context: RequestContext) -> bool:
-    return context.connection.principal != NOBODY and not context.connection.is_token_authenticated
+    return context.connection.principal != ANONYMOUS and not context.connection.is_token_authenticated
 
 
 def handle_alter_token(controller: ControllerChannel, context: RequestContext, request: Any, respond: Respond) -> None:
@@ -43,7 +46,10 @@ def handle_describe_delegation_token(
     request: DescribeDelegationTokenRequest,
     respond: Respond,
 ) -> None:
-    """An empty list of owners asks for nothing, none at all for the tokens of all."""
+    """An empty list of owners asks for nothing, none at all for the tokens of all.
+
+    Of many tokens the answer is made in steps: each has an HMAC, and rights that are looked up.
+    """
     secret = node_settings.effective.secret("delegation.token.secret.key")
     if not may_ask(context):
         respond(DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
@@ -51,19 +57,38 @@ def handle_describe_delegation_token(
     if secret is None:
         respond(DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED))
         return
-    from ottla.machines.metadata.decisions.alter_tokens import FIRST_WITH_REQUESTERS
-    from ottla.security.sasl.token_hmac import token_hmac
-
     owners = None
     if request.owners is not None:
         owners = {f"{owner.principal_type}:{owner.principal_name}" for owner in request.owners}
+    tokens = list(metadata.image.security.tokens.values())
+    steps = _describe(tokens, owners, secret.secret, context, respond)
+    if len(tokens) > MOST_ENTRIES_AT_ONCE:
+        context.go_through(steps)
+    else:
+        for _ in steps:
+            pass
+
+
+def _describe(
+    tokens: list[DelegationTokenRecord],
+    owners: set[str] | None,
+    secret_key: str,
+    context: RequestContext,
+    respond: Respond,
+) -> Steps:
+    from ottla.machines.metadata.decisions.alter_tokens import FIRST_WITH_REQUESTERS
+    from ottla.security.sasl.token_hmac import token_hmac
+
     tells_requester = context.api_version >= FIRST_WITH_REQUESTERS
-    tokens = [
-        described(token, lambda token_id: token_hmac(secret.secret, token_id), tells_requester)
-        for token in metadata.image.security.tokens.values()
-        if owners is None or owners & set(people_of(token))
-    ]
-    respond(DescribeDelegationTokenResponse(tokens=tokens))
+    found: list[Described] = []
+    for number, token in enumerate(tokens):
+        if number % _OF_A_STEP == 0:
+            yield None
+        if owners is not None and owners.isdisjoint(people_of(token)):
+            continue
+        if context.may_use is None or context.may_use(token.token_id):
+            found.append(described(token, lambda token_id: token_hmac(secret_key, token_id), tells_requester))
+    respond(DescribeDelegationTokenResponse(tokens=found))
 
 
 def people_of(token: DelegationTokenRecord) -> tuple[str, ...]:

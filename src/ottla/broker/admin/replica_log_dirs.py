@@ -7,14 +7,15 @@ from posixpath import normpath
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Disk, Space
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.log.directory import LogDirectory
-from ottla.log.names import FUTURE_DIR, marked_dir
+from ottla.log.file_names import FUTURE_DIR, marked_dir
 from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.topic_names import LONGEST
 from ottla.runtime.request import RequestContext, Respond
+from ottla.runtime.world import World
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     AlterReplicaLogDirsRequest,
@@ -41,12 +42,13 @@ def _space_of(disk: Disk, path: str) -> Space:
 
 def handle_describe_log_dirs(
     partitions: Partitions,
+    world: World,
     node_settings: NodeSettings,
     _context: RequestContext,
     request: DescribeLogDirsRequest,
     respond: Respond,
 ) -> None:
-    world, paths = partitions.world, list(partitions.logs.online)
+    paths = list(partitions.logs.online)
     world.workers.run(
         lambda: {path: _space_of(world.disk, path) for path in paths},
         lambda space: respond(_described(partitions, node_settings, request, space)),

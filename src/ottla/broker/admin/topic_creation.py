@@ -8,9 +8,11 @@ topics get the settings that their coordinators count on; all others what `num.p
 import logging
 from collections.abc import Iterable
 
-from ottla.broker.admin.settings.node_settings import NodeSettings
+from ottla.base.ports import Clock
 from ottla.config.parse import Values
 from ottla.runtime.channels import THIS_NODE, Caller, ControllerChannel, newest_version
+from ottla.runtime.rate_limited_log import RateLimitedLog
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, CreateTopicsResponse
 
@@ -22,9 +24,10 @@ CreatableTopic = CreateTopicsRequest.CreatableTopic
 class TopicCreation:
     """`in_flight` are topics that the controller has been asked for and has not yet answered about."""
 
-    def __init__(self, node_settings: NodeSettings, controller: ControllerChannel) -> None:
+    def __init__(self, node_settings: NodeSettings, controller: ControllerChannel, clock: Clock) -> None:
         self._node_settings = node_settings
         self._controller = controller
+        self._log = RateLimitedLog(_log, clock.elapsed_s)
         self.in_flight: set[str] = set()
 
     def create(self, names: Iterable[str], caller: Caller = THIS_NODE) -> None:
@@ -41,11 +44,11 @@ class TopicCreation:
             self.in_flight.difference_update(wanted)
             for topic in response.topics:
                 if topic.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-                    _log.warning("%s was not created: %s", topic.name, topic.error_message or topic.error_code)
+                    self._log.warning("%s was not created: %s", topic.name, topic.error_message or topic.error_code)
 
         def failed(error: ErrorCode) -> None:
             self.in_flight.difference_update(wanted)
-            _log.warning("%s: not created, as the controller cannot be asked: %s", ", ".join(wanted), error.name)
+            self._log.warning("%s: not created: the controller did not answer: %s", ", ".join(wanted), error.name)
 
         self.in_flight.update(wanted)
         self._controller.ask(request, newest_version(request), caller, decided, failed)

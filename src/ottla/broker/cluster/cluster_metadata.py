@@ -73,3 +73,20 @@ class ClusterMetadata:
         """Whether the cluster has such a partition."""
         found = self.image.topics.by_name.get(topic)
         return found is not None and index in found.partitions
+
+
+# Who this node is in its cluster.
+
+
+class NodeIdentity:
+    """`broker_epoch` is that of the last registration, -1 before the first. `directory_ids` are those of the log
+    directories that are online, by path.
+    """
+
+    __slots__ = ("broker_epoch", "cluster_id", "directory_ids", "node_id")
+
+    def __init__(self, node_id: int, cluster_id: str, directory_ids: dict[str, Uuid] | None = None) -> None:
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.broker_epoch = -1
+        self.directory_ids = directory_ids or {}

@@ -3,19 +3,14 @@
 This listener is a broker's: a client that asks for the controllers (KIP-919) has come to the wrong door.
 """
 
-from typing import Final
-
-from ottla.broker.cluster.authorized_operations import ALL_ON_CLUSTER, NOT_ASKED
-from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata, NodeIdentity
 from ottla.broker.cluster.cluster_view import ClusterView
-from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.request import RequestContext, Respond
+from ottla.security.authorized_operations import ALL_ON_CLUSTER, NOT_ASKED
+from ottla.serving.endpoint_types import BROKERS, CONTROLLERS, unsupported_endpoint
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeClusterRequest, DescribeClusterResponse
-
-BROKERS: Final = 1
-CONTROLLERS: Final = 2
 
 
 def handle_describe_cluster(
@@ -68,9 +63,3 @@ def _wrong_door(endpoint_type: int) -> DescribeClusterResponse:
             error_message="This is an endpoint of a broker; the request is for one of a controller.",
         )
     return unsupported_endpoint(endpoint_type)
-
-
-def unsupported_endpoint(endpoint_type: int) -> DescribeClusterResponse:
-    return DescribeClusterResponse(
-        error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, error_message=f"Unsupported endpoint type {endpoint_type}"
-    )

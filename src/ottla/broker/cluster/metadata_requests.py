@@ -9,18 +9,17 @@ The partitions of a topic look the same to every client of a listener, so they a
 from collections.abc import Callable, Iterable, Iterator
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.admin.topic_creation import TopicCreation
-from ottla.broker.cluster.authorized_operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
-from ottla.broker.cluster.cluster_metadata import ClusterMetadata
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata, NodeIdentity
 from ottla.broker.cluster.cluster_view import ClusterView
 from ottla.broker.cluster.described_partitions import Form, Partitions
-from ottla.broker.cluster.node_identity import NodeIdentity
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.metadata.image.topics_image import TopicImage, TopicsImage
 from ottla.machines.metadata.topic_names import INTERNAL, name_problem
 from ottla.runtime.channels import Caller
 from ottla.runtime.request import RequestContext, Respond
+from ottla.security.authorized_operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_ASKED
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import MetadataRequest, MetadataResponse
 

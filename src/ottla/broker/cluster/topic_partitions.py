@@ -7,14 +7,14 @@ topics have come and gone between two pages. A page has at least one partition, 
 
 from collections.abc import Iterator
 
-from ottla.broker.admin.settings.node_settings import NodeSettings
-from ottla.broker.cluster.authorized_operations import ALL_ON_TOPIC
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.cluster.cluster_view import ClusterView
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.metadata.topic_names import INTERNAL, name_problem
 from ottla.runtime.request import RequestContext, Respond
+from ottla.security.authorized_operations import ALL_ON_TOPIC
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 

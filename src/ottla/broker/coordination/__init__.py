@@ -4,6 +4,7 @@
     topic_coordinator        one of them: from a key to the partition that decides about it
     coordinated_partition    one partition's machine: loading, deciding, timers, what is broken
     coordinator_log          the end of its log: gathering, appending, telling when it is committed
+    gathering                commands whose records are bytes, taken into the open batch by compiled code
     gathered_batch           the batch that is open, and who waits for it; uncommitted: for one that is written
     named_timers             the machines' timers on the loop's
     loading                  replaying a log into a machine, in slices

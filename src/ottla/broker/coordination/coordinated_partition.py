@@ -23,7 +23,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ottla.broker.coordination.coordinator_log import CoordinatorLog
-from ottla.broker.coordination.gathered_batch import Outcome, Waiting, in_parts, size_of
+from ottla.broker.coordination.gathered_batch import PendingOutcome, as_waiting, in_parts
+from ottla.broker.coordination.gathering import find_gather
 from ottla.broker.coordination.loading import Loading
 from ottla.broker.coordination.named_timers import Expire, NamedTimers
 from ottla.broker.partitions.partition import Partition
@@ -32,14 +33,17 @@ from ottla.machines.coordinator_machine import (
     CoordinatorDecision,
     CoordinatorMachine,
     CoordinatorRecord,
-    KnownCommand,
+    EncodedCommand,
     Timer,
     TimerName,
     TransactionStamp,
+    size_of,
 )
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.records.header import NO_SEQUENCE
-from ottla.runtime.attribution import current
+from ottla.runtime.attribution import WORK, current
+from ottla.runtime.rate_limited_log import FaultLog
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
@@ -55,7 +59,7 @@ _RETRY_MS = 500
 """After which a timer whose command could not be written fires again, as in Kafka."""
 
 
-class State(Enum):
+class CoordinatorState(Enum):
     LOADING = "loading"
     ACTIVE = "active"
     CLOSED = "closed"
@@ -67,9 +71,31 @@ class CoordinatedPartition(Generic[MachineT]):
     `machine` is another one after each loading. `offline` are its subjects that are broken.
     """
 
+    __slots__ = (
+        "__dict__",  # For tests, in which one may do something else.
+        "_began_ms",
+        "_clock",
+        "_faults",
+        "_loading",
+        "_log",
+        "_make_machine",
+        "_partitions",
+        "_timers",
+        "_topic",
+        "_world",
+        "leader_epoch",
+        "load_time_ms",
+        "machine",
+        "offline",
+        "partition",
+        "state",
+    )
+
     def __init__(
         self,
         partitions: "Partitions",
+        world: World,
+        faults: FaultLog,
         partition: Partition,
         topic: CoordinatorTopic,
         make_machine: Callable[[], MachineT],
@@ -82,11 +108,16 @@ class CoordinatedPartition(Generic[MachineT]):
         self.leader_epoch = partition.leader_epoch
         self.load_time_ms = 0
         self._partitions = partitions
+        self._world = world
+        self._clock = world.clock
+        self._faults = faults
         self._topic = topic
         self._make_machine = make_machine
-        self._timers = NamedTimers(partitions.world.timers, self._on_timer)
+        self._timers = NamedTimers(world.timers, self._on_timer)
         self._log = CoordinatorLog(
             partitions,
+            world,
+            faults,
             partition,
             base_sequence=NO_SEQUENCE if topic is CoordinatorTopic.TRANSACTION_STATE else 0,
             compression=compression,
@@ -98,30 +129,34 @@ class CoordinatedPartition(Generic[MachineT]):
     # Loading
 
     def load(self) -> None:
-        self.state = State.LOADING
+        self.state = CoordinatorState.LOADING
         self.machine = self._make_machine()
         self.offline: set[str] = set()
-        self._began_ms = self._partitions.clock.now_ms()
-        self._loading = Loading(self._partitions, self.partition, self._topic, self.machine, self)
+        self._began_ms = self._clock.now_ms()
+        self._loading = Loading(self._partitions, self._world, self.partition, self._topic, self.machine, self)
         self._loading.read_on()
 
     def on_loaded(self) -> None:
-        now_ms = self._partitions.clock.now_ms()
+        now_ms = self._clock.now_ms()
         self.load_time_ms = now_ms - self._began_ms
-        self.state = State.ACTIVE
+        self.state = CoordinatorState.ACTIVE
         self.submit(lambda machine, now_ms: machine.on_loaded(now_ms), _nothing, _nothing)
 
     def on_unreadable(self, problem: Exception) -> None:
-        _log.error("%s cannot be loaded, and is not coordinated: %s", self.partition.name, problem)
+        name = self.partition.name
+        text = "cannot load %s; its groups or transactions are unavailable: %s"
+        self._partitions.troubles.error(("coordinator", name), text, name, problem)
         if isinstance(problem, STORAGE_PROBLEMS):
             self._partitions.on_storage_problem(self.partition, problem)
         self.close()
 
     def _on_append_failed(self, error: ErrorCode) -> None:
         """The machine has seen what is not in the log. Nothing of it is kept."""
-        if self.state is not State.ACTIVE:
+        if self.state is not CoordinatorState.ACTIVE:
             return
-        _log.warning("%s is loaded anew: what was decided could not be written (%s)", self.partition.name, error.name)
+        name = self.partition.name
+        text = "loading %s again: its records could not be written (%s)"
+        self._partitions.troubles.warning(("coordinator", name), text, name, error.name)
         self._timers.close()
         for waiter in self.machine.on_unloaded():
             waiter.failed(error)
@@ -131,13 +166,13 @@ class CoordinatedPartition(Generic[MachineT]):
 
     @property
     def is_closed(self) -> bool:
-        return self.state is State.CLOSED
+        return self.state is CoordinatorState.CLOSED
 
     def close(self) -> None:
         """Another node coordinates, or none. Clients that wait here are told so. What is still open is not written."""
         if self.is_closed:
             return
-        self.state = State.CLOSED
+        self.state = CoordinatorState.CLOSED
         self._loading.cancel()
         self._timers.close()
         self._log.close()
@@ -147,12 +182,14 @@ class CoordinatedPartition(Generic[MachineT]):
     def take_offline(self, subject: str | None, problem: Exception) -> None:
         """Something about a subject contradicts itself; with None, about the partition as a whole."""
         if subject is None:
-            _log.error("%s is broken, and not coordinated any more", self.partition.name, exc_info=problem)
+            _log.error("%s failed; its groups or transactions are unavailable", self.partition.name, exc_info=problem)
             self.close()
             if self.partition.state is not None:
                 self._partitions.give_up(self.partition, self.partition.state.isr)
             return
-        _log.error("%s is broken, and offline until %s is loaded anew", subject, self.partition.name, exc_info=problem)
+        _log.error(
+            "%s failed, and is unavailable until %s is loaded again", subject, self.partition.name, exc_info=problem
+        )
         self.offline.add(subject)
         for waiter in self.machine.take_offline(subject):
             waiter.failed(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -173,52 +210,61 @@ class CoordinatedPartition(Generic[MachineT]):
         `subject` is what the decision is about; None: the partition as a whole. `only_reads`: the command changes no
         soft state while it decides, so that one that raises half-way leaves everything as it was.
         """
-        error = self._refusal_of(subject)
-        if error:
-            failed(error)
+        if self.state is not CoordinatorState.ACTIVE or subject in self.offline:
+            failed(self._refusal_of(subject))
             return
-        now_ms = self._partitions.clock.now_ms()
+        now_ms = self._clock.now_ms()
         try:
             decision = decide(self.machine, now_ms)
         except Exception as problem:
-            is_harmless = only_reads or not self.machine.has_soft_state
-            if is_harmless and subject is not None and not isinstance(problem, AssertionError):
-                _log.exception("nothing could be decided about %s of %s", subject, self.partition.name)
-            else:
-                self.take_offline(subject, problem)
+            self._on_command_failed(subject, problem, only_reads=only_reads)
             failed(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         self._carry_out(decision, then, failed, subject, now_ms)
         self._log.write_soon()
 
-    def submit_known(self, command: KnownCommand[MachineT], numbers: Any, size: int, outcome: Outcome) -> bool:
-        """The same for a command whose like was submitted before. `size` is what its records take, as `size_of` says.
-
-        False, and nothing has happened, if anything about it is not as usual: then it is to be submitted.
-        """
+    def submit_encoded(self, command: EncodedCommand) -> None:
+        """The same for a command whose records are bytes, and that is told its outcome itself. It only reads."""
+        if gather(self, command):
+            return
         subject, log = command.subject, self._log
-        if self.state is not State.ACTIVE or subject in self.offline:
-            return False
+        if self.state is not CoordinatorState.ACTIVE or subject in self.offline:
+            command.refuse(self._refusal_of(subject))
+            return
+        now_ms = self._clock.now_ms()
         try:
-            is_taken = command.is_taken(self.machine)
-        except Exception:  # It will be raised again, where it is dealt with.
-            return False
-        batch = log.open_batch(size) if is_taken else None
-        if batch is None:
-            return False
-        now_ms = self._partitions.clock.now_ms()
-        batch.waiting.append(outcome)
-        try:
-            batch.add(command.replay(self.machine, numbers, now_ms), size, now_ms)
-            timers = command.timers(self.machine)
+            command.reply, records, timers = command.decide(self.machine, now_ms)
+        except Exception as problem:
+            self._on_command_failed(subject, problem, only_reads=True)
+            command.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        if records:
+            error = log.refusal or log.make_room(records.encoded, records.size, None, now_ms)
+            if error:
+                command.refuse(error)
+                return
+            try:
+                records.replay(self.machine)
+            except Exception as problem:
+                self.on_replay_failed(command, problem)
+                return
+            log.add(records.encoded, records.size, now_ms)
             if timers:
                 self._timers.set(timers)
-        except Exception as problem:
-            batch.waiting.remove(outcome)
-            self.take_offline(subject, problem)
-            outcome.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+        log.tell_when_committed(command)
         log.write_soon()
-        return True
+
+    def on_replay_failed(self, command: EncodedCommand, problem: Exception) -> None:
+        """What was decided about its subject could not be replayed. Nothing of it is written."""
+        self.take_offline(command.subject, problem)
+        command.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def _on_command_failed(self, subject: str | None, problem: Exception, *, only_reads: bool) -> None:
+        is_harmless = only_reads or not self.machine.has_soft_state
+        if is_harmless and subject is not None and not isinstance(problem, AssertionError):
+            self._faults.error(f"a command about {subject} of {self.partition.name} failed", problem)
+        else:
+            self.take_offline(subject, problem)
 
     def query(
         self,
@@ -233,21 +279,21 @@ class CoordinatedPartition(Generic[MachineT]):
             failed(error)
             return
         try:
-            found = read(self.machine, self._partitions.clock.now_ms())
-        except Exception:
-            _log.exception("%s of %s cannot be read", subject or "something", self.partition.name)
+            found = read(self.machine, self._clock.now_ms())
+        except Exception as problem:
+            self._faults.error(f"cannot read {subject or 'something'} of {self.partition.name}", problem)
             failed(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
-        self._log.tell_when_committed(Waiting(found, (), then, failed, subject, current()))
+        self._log.tell_when_committed(PendingOutcome(found, (), then, failed, subject, current()))
 
     def _refusal_of(self, subject: str | None) -> ErrorCode:
-        if self.state is not State.ACTIVE:
+        if self.state is not CoordinatorState.ACTIVE:
             return self.refusal
         return ErrorCode.COORDINATOR_NOT_AVAILABLE if subject in self.offline else ErrorCode.NONE
 
     @property
     def refusal(self) -> ErrorCode:
-        is_loading = self.state is State.LOADING
+        is_loading = self.state is CoordinatorState.LOADING
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NOT_COORDINATOR
 
     def _carry_out(
@@ -258,25 +304,26 @@ class CoordinatedPartition(Generic[MachineT]):
         subject: str | None,
         now_ms: int,
     ) -> None:
-        for broken, problem in decision.broken:
+        reply, records, answers, timers, _, _, followed_by, all_broken = decision
+        for broken, problem in all_broken:
             self.take_offline(broken, problem)
-        error = self._take_up(decision, subject, now_ms) if decision.records else ErrorCode.NONE
+        error = self._take_up(decision, subject, now_ms) if records else ErrorCode.NONE
         following: CoordinatorDecision[None] | None = None
         try:
-            if error and self.state is State.ACTIVE:
-                following = self.machine.on_refused(decision, error, now_ms)
-            elif not error and decision.followed_by is not None:
-                following = decision.followed_by(self.machine, now_ms)
+            if error:
+                if self.state is CoordinatorState.ACTIVE:
+                    following = self.machine.on_refused(decision, error, now_ms)
+            elif followed_by is not None:
+                following = followed_by(self.machine, now_ms)
         except Exception as problem:
             self.take_offline(subject, problem)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error:
             failed(error)
         else:
-            if decision.timers:
-                self._timers.set(decision.timers)
-            waiting = Waiting(decision.reply, decision.answers, then, failed, subject, current())
-            self._log.tell_when_committed(waiting)
+            if timers:
+                self._timers.set(timers)
+            self._log.tell_when_committed(as_waiting((reply, answers, then, failed, subject, WORK.request)))
         if following is not None:
             self._carry_out(following, _nothing, _nothing, subject, now_ms)
 
@@ -284,7 +331,7 @@ class CoordinatedPartition(Generic[MachineT]):
         subject = name[1]
 
         def failed(_error: ErrorCode) -> None:
-            if self.state is State.ACTIVE and subject not in self.offline:
+            if self.state is CoordinatorState.ACTIVE and subject not in self.offline:
                 self._timers.set([Timer(name, _RETRY_MS, expire)])
 
         self.submit(expire, _nothing, failed, subject)
@@ -321,8 +368,9 @@ class CoordinatedPartition(Generic[MachineT]):
     ) -> ErrorCode:
         try:
             written = list(map(self.machine.encode, records))
-        except Exception:
-            _log.exception("what was decided about %s has no form in the log", subject or self.partition.name)
+        except Exception as problem:
+            what = f"cannot encode what was decided about {subject or self.partition.name}"
+            self._faults.error(what, problem)
             return ErrorCode.UNKNOWN_SERVER_ERROR
         size = size_of(written)
         error = self._log.make_room(written, size, transaction, now_ms)
@@ -367,14 +415,17 @@ class CoordinatedPartition(Generic[MachineT]):
         """Writes a producer's marker into this partition: its transaction here is decided (WriteTxnMarkers)."""
         error = self._refusal_of(None) or self._log.append_open()
         if not error:
-            error = self._log.append(build_end_transaction_marker(marker, *stamp, self._partitions.clock.now_ms()))
+            error = self._log.append(build_end_transaction_marker(marker, *stamp, self._clock.now_ms()))
         if error:
             failed(error)
         else:
             self.machine.replay_end_of_transaction(stamp, committed=marker.committed)
-            self._log.on_appended(Waiting(None, (), then, failed, None, current()))
+            self._log.on_appended(PendingOutcome(None, (), then, failed, None, current()))
         self._log.write()
 
 
 def _nothing(_: Any) -> None:
     """Nobody waits for the outcome."""
+
+
+gather = find_gather(CoordinatedPartition, CoordinatorState.ACTIVE)

@@ -6,23 +6,22 @@ watermark has passed the batch. If that takes longer than `offsets.commit.timeou
 coordinator is not available: what it asked for may or may not have happened, and is safe to ask for again.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ottla.broker.coordination.gathered_batch import GatheredBatch, Outcome
-from ottla.broker.coordination.uncommitted import Uncommitted, fail, give_out
+from ottla.broker.coordination.gathered_batch import GatheredBatch, Outcome, Uncommitted, fail, give_out
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partition_end import announce, append, append_assigned
+from ottla.broker.partitions.partition_end import announce, append, append_made_here
 from ottla.log.producer_state import AppendOrigin
 from ottla.machines.coordinator_machine import EncodedRecord, TransactionStamp
 from ottla.records.header import BatchHeader
+from ottla.runtime.rate_limited_log import FaultLog
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
 
-_log = logging.getLogger(__name__)
 _PAUSE_AFTER_FAILURE_S = 1.0
 """For how long nothing is taken up after an append has failed: a full disk is not to cost a loading each time."""
 
@@ -40,9 +39,28 @@ _AS_COORDINATOR = {
 class CoordinatorLog:
     """See the module. `on_failed` is told that a batch could not be appended, after all who waited for it."""
 
+    __slots__ = (
+        "_appended",
+        "_base_sequence",
+        "_commit_timeout_ms",
+        "_compression",
+        "_failed_s",
+        "_faults",
+        "_is_awaited",
+        "_linger_ms",
+        "_on_failed",
+        "_open",
+        "_partitions",
+        "_world",
+        "is_closed",
+        "partition",
+    )
+
     def __init__(
         self,
         partitions: "Partitions",
+        world: World,
+        faults: FaultLog,
         partition: Partition,
         *,
         base_sequence: int,
@@ -54,6 +72,8 @@ class CoordinatorLog:
         self.is_closed = False
         self.partition = partition
         self._partitions = partitions
+        self._world = world
+        self._faults = faults
         self._base_sequence = base_sequence
         self._compression = compression
         self._commit_timeout_ms = commit_timeout_ms
@@ -80,7 +100,7 @@ class CoordinatorLog:
     def refusal(self) -> ErrorCode:
         """Why nothing can be written at the moment."""
         if self._failed_s is not None and self.partition.state is not None:
-            if self._partitions.world.timers.now_s() - self._failed_s < _PAUSE_AFTER_FAILURE_S:
+            if self._world.timers.now_s() - self._failed_s < _PAUSE_AFTER_FAILURE_S:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             self._failed_s = None
         return self._cannot_append
@@ -110,23 +130,6 @@ class CoordinatorLog:
         self._open = batch
         return ErrorCode.NONE
 
-    def open_batch(self, size: int) -> GatheredBatch | None:
-        """The batch that records of that size may go into, if they can without more ado: outside of transactions, with
-        room for them, and nothing in the way of writing it. Who takes it puts something in, and calls `write_soon`.
-        """
-        batch, partition = self._open, self.partition
-        state = partition.state
-        if state is None or not state.has_enough_replicas or self._failed_s is not None:
-            return None
-        if batch is None:
-            batch = GatheredBatch(None, self._base_sequence, self._compression)
-        elif batch.transaction is not None:
-            return None
-        if batch.size + size > partition.settings.rules.max_message_bytes:
-            return None
-        self._open = batch
-        return batch
-
     def _begin_batch(self, transaction: TransactionStamp | None) -> GatheredBatch:
         return GatheredBatch(transaction, self._base_sequence, self._compression)
 
@@ -142,9 +145,9 @@ class CoordinatorLog:
             return
         self._is_awaited = True
         if self._linger_ms < 0:
-            self._partitions.world.network.at_end_of_turn(self.write)
+            self._world.network.at_end_of_turn(self.write)
         elif self._linger_ms:
-            self._partitions.world.timers.after(self._linger_ms / 1000, self.write)
+            self._world.timers.after(self._linger_ms / 1000, self.write)
         else:
             self.write()
 
@@ -167,11 +170,12 @@ class CoordinatorLog:
             return ErrorCode.NONE
         try:
             error = self._append_gathered(batch) if batch.writer.record_count else ErrorCode.NONE
-        except Exception:
-            _log.exception("what was decided in %s could not be made into a batch", self.partition.name)
+        except Exception as problem:
+            what = f"cannot encode a batch of records for {self.partition.name}"
+            self._faults.error(what, problem)
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error:
-            self._failed_s = self._partitions.world.timers.now_s()
+            self._failed_s = self._world.timers.now_s()
             fail(batch.waiting, error)
             self._on_failed(error)
         else:
@@ -186,7 +190,7 @@ class CoordinatorLog:
         error = self._cannot_append
         if not error:
             made = writer.record_count, writer.max_timestamp
-            error = append_assigned(self._partitions, partition, data, *made).error
+            error = append_made_here(self._partitions, partition, data, *made)
         return self._told(error, len(data))
 
     def append(self, data: bytearray, header: BatchHeader | None = None) -> ErrorCode:
@@ -211,7 +215,7 @@ class CoordinatorLog:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.NONE if state.has_enough_replicas else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
-    # Waiting for the commit
+    # PendingOutcome for the commit
 
     def tell_when_committed(self, waiting: Outcome) -> None:
         """The outcome of a decision, which may have seen all that is written and all that is open."""

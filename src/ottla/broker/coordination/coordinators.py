@@ -1,4 +1,4 @@
-"""The coordinators of a partitions, told of what happens to their partitions and to the cluster."""
+"""The coordinators of a broker, told of what happens to their partitions and to the cluster."""
 
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -8,6 +8,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions.transaction_coordinators import Transactions
 from ottla.machines.metadata.image.delta import MetadataDelta
 from ottla.runtime.channels import PeerChannel
+from ottla.runtime.world import World
 from ottla.wire.record_values import CoordinatorTopic
 
 if TYPE_CHECKING:
@@ -24,11 +25,13 @@ TRANSACTIONS = "__transaction_state"
 class Coordinators:
     """One coordinator a topic. Machines are imported when a partition of theirs is first led."""
 
-    def __init__(self, partitions: "Partitions", peers: PeerChannel, producer_ids: "ProducerIds") -> None:
+    def __init__(self, partitions: "Partitions", world: World, peers: PeerChannel, producer_ids: "ProducerIds") -> None:
         self._partitions = partitions
+        self._randbytes = world.entropy.randbytes
         config = partitions.node_settings.effective
         self.groups: Groups = TopicCoordinator(
             partitions,
+            world,
             CoordinatorTopic.CONSUMER_OFFSETS,
             GROUPS,
             "offsets.topic.num.partitions",
@@ -37,17 +40,14 @@ class Coordinators:
             commit_timeout_ms=config.integer("offsets.commit.timeout.ms"),
             linger_ms=config.integer("group.coordinator.append.linger.ms"),
         )
-        self._partitions_of_groups = -1
-        """As many as commits that are known count on."""
-        self.transactions = Transactions(partitions, peers, producer_ids)
+        self.transactions = Transactions(partitions, world, peers, producer_ids)
 
     def _make_groups(self, _index: int, _leader_epoch: int) -> "GroupCoordinator":
         from ottla.machines.group.group_coordinator import GroupCoordinator
         from ottla.machines.group.membership import NewIds
         from ottla.machines.group.settings import group_settings
 
-        partitions = self._partitions
-        randbytes = partitions.world.entropy.randbytes
+        partitions, randbytes = self._partitions, self._randbytes
         new_ids = NewIds(lambda: uuid_hex_text(random_uuid(randbytes)), lambda: uuid_text(random_uuid(randbytes)))
         return GroupCoordinator(group_settings(partitions.node_settings.effective), partitions.metadata.image, new_ids)
 
@@ -60,9 +60,6 @@ class Coordinators:
 
     def on_metadata(self, delta: MetadataDelta) -> None:
         """The cluster has changed, and the broker has taken it up."""
-        if delta.topics_deleted or self.groups.partition_count != self._partitions_of_groups:
-            self._partitions_of_groups = self.groups.partition_count
-            self._partitions.repeated_requests.forget()
         if delta.topics_deleted:
             self._forget_topics([topic.name for topic in delta.topics_deleted.values()])
         if delta.topics_deleted or delta.topics_created or delta.partitions or delta.acls:

@@ -6,19 +6,23 @@ that a log cannot tell who wrote it. Records that are written in a transaction h
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ottla.machines.coordinator_machine import Answer, CoordinatorRecord, EncodedRecord, TransactionStamp
+from ottla.broker.partitions.purgatory import Operation, Place
+from ottla.machines.coordinator_machine import Answer, CoordinatorRecord, EncodedRecord, TransactionStamp, size_of
 from ottla.records.builder import BatchBuilder
 from ottla.records.header import HEADER_SIZE, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, BatchHeader
 from ottla.records.kernel import RecordWriter
-from ottla.runtime.attribution import Attributed, work_for
+from ottla.runtime.attribution import WORK, Attributed
+from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from ottla.broker.coordination.coordinator_log import CoordinatorLog
 
 _log = logging.getLogger(__name__)
 _NOBODY = TransactionStamp(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-_RECORD_OVERHEAD = 32
-"""More than a record has beside its key and value: six varints and an attributes byte."""
 
 
 class Outcome(Protocol):
@@ -28,7 +32,7 @@ class Outcome(Protocol):
     def refuse(self, error: ErrorCode, /) -> None: ...
 
 
-class Waiting(NamedTuple):
+class PendingOutcome(NamedTuple):
     """A decision whose outcome is told to the request that asked for it, and to those whom it answers."""
 
     reply: Any
@@ -39,8 +43,9 @@ class Waiting(NamedTuple):
     request: Attributed | None
 
     def tell(self) -> None:
-        self._call(self.request, self.then, self.reply)
-        for waiter, answer in self.answers:
+        reply, answers, then, _, _, request = self
+        self._call(request, then, reply)
+        for waiter, answer in answers:
             self._call(None, waiter.failed if isinstance(answer, ErrorCode) else waiter.then, answer)
 
     def refuse(self, error: ErrorCode, /) -> None:
@@ -52,20 +57,20 @@ class Waiting(NamedTuple):
         """What goes wrong is the request's that is told; a waiter has its own request. It keeps no other from being
         told.
         """
+        before, WORK.request = WORK.request, request
         try:
-            work_for(request, callback, outcome)
-        except Exception:
-            _log.exception("the outcome of a decision about %s could not be told", self.subject)
+            callback(outcome)
+        except Exception as problem:
+            if request is None:
+                _log.exception("answering a request about %s failed", self.subject)
+            else:
+                request.fail(problem)
+        finally:
+            WORK.request = before
 
 
-def size_of(records: Iterable[EncodedRecord]) -> int:
-    """At least what these take in a batch, before compression."""
-    size = 0
-    for key, value in records:
-        size += len(key) + _RECORD_OVERHEAD
-        if value is not None:
-            size += len(value)
-    return size
+as_waiting = partial(tuple.__new__, PendingOutcome)
+"""All fields as one tuple: half the time of the constructor, for every decision."""
 
 
 def in_parts(
@@ -126,3 +131,44 @@ class GatheredBatch:
     def header(self) -> BatchHeader | None:
         """Of a batch that is built, if it is known without being read again."""
         return self.writer.header if isinstance(self.writer, BatchBuilder) else None
+
+
+# Decisions that are written and whose outcome waits for the high watermark.
+
+_NOBODY_YET = ClientConnection(-1, "", "")
+
+
+class Uncommitted(Operation):
+    """All decisions of one batch: they are committed together."""
+
+    __slots__ = ("_end_offset", "_log", "_waiting")
+
+    def __init__(self, log: "CoordinatorLog", end_offset: int, waiting: Sequence[Outcome]) -> None:
+        super().__init__(_NOBODY_YET)
+        self._log = log
+        self._end_offset = end_offset
+        self._waiting = waiting
+
+    def is_done(self, place: Place) -> bool:
+        return self._log.is_closed or self._is_committed()
+
+    def _is_committed(self) -> bool:
+        return self._log.partition.log.high_watermark >= self._end_offset
+
+    def complete(self) -> None:
+        if self._log.is_closed or self._log.partition.state is None:
+            fail(self._waiting, ErrorCode.NOT_COORDINATOR)
+        elif self._is_committed():
+            give_out(self._waiting)
+        else:
+            fail(self._waiting, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def give_out(waiting: Sequence[Outcome]) -> None:
+    for outcome in waiting:
+        outcome.tell()
+
+
+def fail(waiting: Sequence[Outcome], error: ErrorCode) -> None:
+    for outcome in waiting:
+        outcome.refuse(error)

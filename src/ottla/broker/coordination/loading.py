@@ -21,6 +21,7 @@ from ottla.records.batch import complete_batches
 from ottla.records.control import parse_end_transaction_marker
 from ottla.records.header import BatchHeader, CorruptBatch
 from ottla.records.reader import read_records
+from ottla.runtime.world import World
 from ottla.wire.faults import DecodeError, UnsupportedVersionError
 from ottla.wire.record_values import CoordinatorTopic, decode_key, decode_value
 
@@ -53,12 +54,14 @@ class Loading:
     def __init__(
         self,
         partitions: "Partitions",
+        world: World,
         partition: Partition,
         topic: CoordinatorTopic,
         machine: CoordinatorMachine,
         owner: Loaded,
     ) -> None:
         self._partitions = partitions
+        self._world = world
         self._partition = partition
         self._topic = topic
         self._machine = machine
@@ -73,7 +76,7 @@ class Loading:
 
     def read_on(self, may_wait: bool = False) -> None:
         """Asks a disk thread for the next bytes, or ends. An empty log is loaded before this returns."""
-        partition, log, disk = self._partition, self._partition.log, self._partitions.world.disk
+        partition, log, disk = self._partition, self._partition.log, self._world.disk
         try:
             disk.reads_may_wait(may_wait)
             try:
@@ -82,7 +85,7 @@ class Loading:
                 disk.reads_may_wait(True)
         except ColdRead as cold:
             partition.begin_job()
-            warm(self._partitions.world.workers, [cold], self._on_warm)
+            warm(self._world.workers, [cold], self._on_warm)
             return
         except UNREADABLE as problem:
             self._owner.on_unreadable(problem)
@@ -91,7 +94,7 @@ class Loading:
             self._owner.on_loaded()
             return
         partition.begin_job()
-        self._partitions.world.workers.run(found.read, self._on_read, self._on_unreadable)
+        self._world.workers.run(found.read, self._on_read, self._on_unreadable)
 
     def _on_warm(self, is_warm: bool) -> None:
         self._partition.end_job()
@@ -106,9 +109,9 @@ class Loading:
 
     def _on_read(self, data: bytes) -> None:
         self._partition.end_job()
-        self._go_on(data, complete_batches(data))
+        self._replay_rest(data, complete_batches(data))
 
-    def _go_on(self, data: bytes, batches: Iterator[tuple[int, BatchHeader]]) -> None:
+    def _replay_rest(self, data: bytes, batches: Iterator[tuple[int, BatchHeader]]) -> None:
         if self._is_cancelled:
             return
         left = _SLICE_BYTES
@@ -120,7 +123,7 @@ class Loading:
                 self._offset = header.next_offset
                 left -= header.size
                 if left <= 0:
-                    self._partitions.world.timers.after(0, lambda: self._go_on(data, batches))
+                    self._world.timers.after(0, lambda: self._replay_rest(data, batches))
                     return
         except UNREADABLE as problem:
             self._owner.on_unreadable(problem)
@@ -151,7 +154,7 @@ def replay_batch(
             key = decode_key(topic, record.key)
             value = None if record.value is None else decode_value(key, record.value)
         except UnsupportedVersionError as unknown:
-            _log.warning("offset %s of %s is passed over: %s", record.offset, topic.name, unknown)
+            _log.warning("skipped the record at offset %s of %s: %s", record.offset, topic.name, unknown)
             continue
         try:
             if header.is_transactional:

@@ -1,17 +1,22 @@
 """The coordinator of one topic: finds the partition that a key belongs to, and lets its machine decide."""
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
+from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, CoordinatorState
 from ottla.broker.coordination.placement import partition_of
 from ottla.broker.partitions.partition import Partition
-from ottla.machines.coordinator_machine import CoordinatorDecision, CoordinatorMachine
+from ottla.machines.coordinator_machine import CoordinatorDecision, CoordinatorMachine, EncodedCommand
+from ottla.runtime.rate_limited_log import FaultLog
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
+
+_log = logging.getLogger(__name__)
 
 MachineT = TypeVar("MachineT", bound=CoordinatorMachine)
 ReplyT = TypeVar("ReplyT")
@@ -23,6 +28,7 @@ class TopicCoordinator(Generic[MachineT]):
     def __init__(
         self,
         partitions: "Partitions",
+        world: World,
         topic: CoordinatorTopic,
         topic_name: str,
         partition_count_setting: str,
@@ -35,6 +41,9 @@ class TopicCoordinator(Generic[MachineT]):
         self.topic_name = topic_name
         self.partitions: dict[int, CoordinatedPartition[MachineT]] = {}
         self._held = partitions
+        self._world = world
+        self._faults = FaultLog(_log, world.clock.elapsed_s)
+        """For what a client's request can bring up again and again, and that costs that request alone."""
         self._topic = topic
         self._partition_count_setting = partition_count_setting
         self._make_machine = make_machine
@@ -60,6 +69,8 @@ class TopicCoordinator(Generic[MachineT]):
     def _begin(self, index: int, partition: Partition) -> None:
         led = CoordinatedPartition(
             self._held,
+            self._world,
+            self._faults,
             partition,
             self._topic,
             lambda: self._make_machine(index, partition.leader_epoch),
@@ -94,11 +105,11 @@ class TopicCoordinator(Generic[MachineT]):
 
     @property
     def active(self) -> Iterator[CoordinatedPartition[MachineT]]:
-        return (led for led in self.partitions.values() if led.state is State.ACTIVE)
+        return (led for led in self.partitions.values() if led.state is CoordinatorState.ACTIVE)
 
     @property
     def is_loading(self) -> bool:
-        return any(led.state is State.LOADING for led in self.partitions.values())
+        return any(led.state is CoordinatorState.LOADING for led in self.partitions.values())
 
     # Deciding
 
@@ -112,8 +123,19 @@ class TopicCoordinator(Generic[MachineT]):
         only_reads: bool = False,
     ) -> None:
         """Lets the machine of the key's partition decide; see `CoordinatedPartition.submit`."""
-        if (led := self._find_or_refuse(key, failed)) is not None:
+        led = self.partitions.get(partition_of(key, self.partition_count))
+        if led is None:
+            failed(ErrorCode.NOT_COORDINATOR)
+        else:
             led.submit(decide, then, failed, key, only_reads=only_reads)
+
+    def submit_encoded(self, command: EncodedCommand) -> None:
+        """The same for a command whose records are bytes."""
+        led = self.partitions.get(partition_of(command.subject, self.partition_count))
+        if led is None:
+            command.refuse(ErrorCode.NOT_COORDINATOR)
+        else:
+            led.submit_encoded(command)
 
     def query(
         self,
@@ -123,11 +145,8 @@ class TopicCoordinator(Generic[MachineT]):
         failed: Callable[[ErrorCode], None],
     ) -> None:
         """Reads state, and tells of it once all that it came from is committed."""
-        if (led := self._find_or_refuse(key, failed)) is not None:
-            led.query(read, then, failed, key)
-
-    def _find_or_refuse(self, key: str, failed: Callable[[ErrorCode], None]) -> CoordinatedPartition[MachineT] | None:
         led = self.find(key)
         if led is None:
             failed(ErrorCode.NOT_COORDINATOR)
-        return led
+        else:
+            led.query(read, then, failed, key)

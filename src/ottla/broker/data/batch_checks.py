@@ -10,12 +10,19 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ottla.base.lent import Seen, keep
-from ottla.broker.data.ordinary_batch import MAX_PLAIN_BYTES
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.records.compression import DEFAULT_LIMIT
 from ottla.records.header import ATTRIBUTES_POSITION, COMPRESSION_MASK, Compression
-from ottla.records.validate import InvalidBatch, ProduceRules, RecordError, Validated, validate_produced
+from ottla.records.validate import (
+    MAX_PLAIN_BYTES,
+    InvalidBatch,
+    ProduceRules,
+    RecordError,
+    Validated,
+    validate_produced,
+)
 from ottla.runtime.request import ClientConnection
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest
 
@@ -51,25 +58,16 @@ def codec_of(records: Seen) -> int:
     return records[_CODEC_POSITION] & COMPRESSION_MASK if len(records) > _CODEC_POSITION else 0
 
 
-def may_take_long(request: ProduceRequest) -> bool:
-    """A quick look, for every request."""
-    for topic in request.topic_data:
-        for one in topic.partition_data:
-            records = one.records
-            if records and (len(records) > _MAX_CONVERTED_BYTES or codec_of(records)):
-                return True
-    return False
-
-
 def check_ahead(
     partitions: Partitions,
+    world: World,
     client: ClientConnection,
     request: ProduceRequest,
     name_of: Callable[[ProduceRequest.TopicProduceData], str | None],
     then: Callable[[Outcomes], None],
 ) -> None:
     """Calls back with the outcomes of the batches that take long, at once if none takes very long."""
-    now_ms = partitions.clock.now_ms()
+    now_ms = world.clock.now_ms()
     outcomes: Outcomes = {}
     heavy: list[_Suspect] = []
     for suspect in _suspects(partitions, request, name_of):
@@ -91,7 +89,7 @@ def check_ahead(
 
     keep_records(request)
     client.pause()
-    partitions.world.workers.run(check_all, checked, key=_ONE_AT_A_TIME)
+    world.workers.run(check_all, checked, key=_ONE_AT_A_TIME)
 
 
 def keep_records(request: ProduceRequest) -> None:

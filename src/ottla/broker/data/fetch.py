@@ -10,28 +10,39 @@ is read anew at the end. What is not in memory of that which says where records 
 """
 
 from functools import partial
+from math import ceil
 
 from ottla.base.ids import ZERO_UUID
 from ottla.base.ports import ColdRead, File
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.data.fetch_lookup import look_in_steps, look_up
 from ottla.broker.data.fetch_reader import NOT_IN_METADATA, FetchReader
 from ottla.broker.data.fetch_replies import RESPONSE, put_partitions
 from ottla.broker.data.fetch_sessions import FetchContext, FetchSessions, PartitionKey, Read, Wanted
+from ottla.broker.data.follower_progress import FollowerProgress
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
-from ottla.broker.data.ordinary_fetch import HAS_REPLICA_STATE, USES_TOPIC_IDS, find_ordinary, most_bytes, read_ordinary
-from ottla.broker.data.repeated_fetch import learn
+from ottla.broker.data.plain_fetch import (
+    HAS_REPLICA_STATE,
+    USES_TOPIC_IDS,
+    AtEnd,
+    WaitingFetch,
+    count_plain,
+    read_plain,
+)
+from ottla.broker.data.plain_fetch import Read as PlainRead
 from ottla.broker.data.replica_selector import chooses_replicas, selector_of
 from ottla.broker.partitions.cold_reads import MOST_ROUNDS, warm
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_events import PartitionEvents
 from ottla.broker.partitions.purgatory import MayRead, Operation, Place
 from ottla.broker.quotas.client_quotas import FREE, ClientQuotas, FetchCharge
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import FileSlice
-from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE, MOST_ENTRIES_AT_ONCE
+from ottla.runtime.large_requests.parts import MOST_BYTES_AT_ONCE, MOST_ENTRIES_AT_ONCE
 from ottla.runtime.large_requests.slow_lane import Steps, let_go
 from ottla.runtime.request import RequestContext, Respond
+from ottla.runtime.world import World
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import like
 from ottla.wire.messages import FetchRequest, FetchResponse
@@ -50,6 +61,8 @@ _LEADER_IS_ELSEWHERE = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FE
 
 def handle_fetch(
     partitions: Partitions,
+    world: World,
+    partition_events: PartitionEvents,
     fetch_sessions: FetchSessions,
     node_settings: NodeSettings,
     client_quotas: ClientQuotas,
@@ -58,28 +71,41 @@ def handle_fetch(
     respond: Respond,
 ) -> None:
     quotas = client_quotas if client_quotas.counts_fetch(context) else None
+    max_bytes = min(request.max_bytes, node_settings.fetch_max_bytes)
     if context.size > MOST_BYTES_AT_ONCE:
-        begin = partial(_begin, partitions, fetch_sessions, node_settings, quotas, context, request, respond)
+        begin = partial(
+            _begin, partitions, world, partition_events, fetch_sessions, max_bytes, quotas, context, request, respond
+        )
         context.go_through(look_in_steps(partitions, context.api_version, request, begin))
-    else:
-        if quotas is None and context.may_use is None:
-            partition = find_ordinary(partitions, context.api_version, request)
-            if partition is not None:
-                max_bytes = most_bytes(request, node_settings)
-                go_on = partial(handle_fetch, partitions, fetch_sessions, node_settings, client_quotas)
-                learn(partitions, context, request, partition, max_bytes, go_on)
-                reply = read_ordinary(partitions, partition, context.api_version, request, max_bytes)
-                if reply is not None:
-                    respond(reply)
-                    return
-        wanted = look_up(partitions, context.api_version, request)
-        _begin(partitions, fetch_sessions, node_settings, quotas, context, request, respond, wanted)
+        return
+    if quotas is None:
+        at_end: AtEnd = {}
+        read: PlainRead = []
+        plain = read_plain(partitions, world.disk, context, request, max_bytes, at_end, read)
+        if plain is not None:
+            topics, size = plain
+            if size >= min(request.min_bytes, max_bytes) or request.max_wait_ms <= 0:
+                response = like(RESPONSE)
+                response.responses = topics
+                respond(response)
+                count_plain(read)
+                return
+            if at_end and not size and request.min_bytes == 1:
+                services = partitions, world, partition_events, fetch_sessions, node_settings, client_quotas
+                given = *services, context, request, respond
+                waiting = WaitingFetch(context, request, at_end, handle_fetch, given)
+                partitions.purgatory.park(waiting, list(at_end), request.max_wait_ms)
+                return
+    wanted = look_up(partitions, context.api_version, request)
+    _begin(partitions, world, partition_events, fetch_sessions, max_bytes, quotas, context, request, respond, wanted)
 
 
 def _begin(
     partitions: Partitions,
+    world: World,
+    events: PartitionEvents,
     fetch_sessions: FetchSessions,
-    node_settings: NodeSettings,
+    max_bytes: int,
     quotas: ClientQuotas | None,
     context: RequestContext,
     request: FetchRequest,
@@ -87,12 +113,11 @@ def _begin(
     wanted: dict[PartitionKey, Wanted],
 ) -> None:
     by_id = context.api_version >= USES_TOPIC_IDS
-    session = fetch_sessions.begin(request, wanted, by_id=by_id, now_ms=partitions.clock.now_ms())
+    session = fetch_sessions.begin(request, wanted, by_id=by_id, now_ms=world.clock.now_ms())
     if session.error:
         respond(FetchResponse(error_code=session.error))
     else:
-        max_bytes = most_bytes(request, node_settings)
-        Fetch(partitions, context, request, session, max_bytes, respond, quotas).begin()
+        Fetch(partitions, world, events, context, request, session, max_bytes, respond, quotas).begin()
 
 
 class Fetch(Operation):
@@ -108,6 +133,7 @@ class Fetch(Operation):
         "_min_bytes",
         "_partitions",
         "_places",
+        "_progress",
         "_quotas",
         "_reader",
         "_respond",
@@ -115,11 +141,14 @@ class Fetch(Operation):
         "_session",
         "_tells_high_watermarks",
         "_wanted",
+        "_world",
     )
 
     def __init__(
         self,
         partitions: Partitions,
+        world: World,
+        events: PartitionEvents,
         context: RequestContext,
         request: FetchRequest,
         session: FetchContext,
@@ -133,6 +162,7 @@ class Fetch(Operation):
         if version >= HAS_REPLICA_STATE:
             replica_id, replica_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
         self._partitions = partitions
+        self._world = world
         self._context = context
         self._session = session
         self._respond = respond
@@ -146,15 +176,19 @@ class Fetch(Operation):
         self._wanted = list(session.partitions.items())
         self._reader = FetchReader(
             partitions,
+            world.disk,
             version,
             replica_id,
             request.isolation_level,
             leaves_out_known=session.session is not None,
-            replica_epoch=replica_epoch,
             rack=request.rack_id,
             selector=selector_of(partitions, context.connection.listener, request.rack_id),
             may_read=context.may_use,
         )
+        self._progress: FollowerProgress | None = None
+        """Until it has been told: see there."""
+        if self._is_follower:
+            self._progress = FollowerProgress(partitions, world.clock, events, replica_id, replica_epoch)
         self._rounds = 0
         self._places: dict[Partition, Wanted] = {}
         self._available: dict[Partition, int] = {}
@@ -187,15 +221,21 @@ class Fetch(Operation):
             return False
         if self._tells_high_watermarks and any(self._has_old_high_watermark(place) for place in self._places):
             return False
-        self._partitions.purgatory.park(self, list(self._places), self._max_wait_ms)
+        self._partitions.purgatory.park(self, list(self._places), self._wait_ms())
         return True
+
+    def _wait_ms(self) -> int:
+        """A follower that is throttled is answered as soon as it may be sent more, and not when its wait is over."""
+        if self._is_follower and any(map(self._reader.has_to_wait, self._places)):
+            return min(self._max_wait_ms, ceil(self._partitions.replication_quotas.leader.wait_s * 1000))
+        return self._max_wait_ms
 
     def _warm(self, cold: list[ColdRead], may_park: bool) -> None:
         """Reads anew when a worker has read what was not in memory."""
         self._rounds += 1
-        self._reader.notes_follower = False
+        self._progress = None
         warm(
-            self._partitions.world.workers,
+            self._world.workers,
             cold,
             lambda is_warm: self._read_and_reply(
                 may_park=may_park, may_wait=not is_warm or self._rounds >= MOST_ROUNDS
@@ -237,7 +277,7 @@ class Fetch(Operation):
         left, is_urgent = max(self._max_bytes - size, 0), False
         for key, wanted in some:
             try:
-                data = self._reader.read(wanted, left, size == 0)
+                data = self._read(wanted, left, min_one_batch=size == 0)
             except ColdRead as read_later:
                 cold.append(read_later)
                 continue
@@ -253,6 +293,18 @@ class Fetch(Operation):
                 is_urgent = True
             read.append((key, wanted, data))
         return size, is_urgent
+
+    def _read(self, wanted: Wanted, left: int, *, min_one_batch: bool) -> FetchResponse.PartitionData | None:
+        """At most `left` bytes of a partition, or its error. A follower that asks for the first time tells how far it
+        is, which may move the high watermark that the reply has.
+        """
+        reader = self._reader
+        found = reader.find(wanted)
+        if not isinstance(found, Partition):
+            return found
+        if self._progress is not None and (error := self._progress.note(found, wanted)):
+            return reader.error(wanted, error)
+        return reader.read(found, wanted, left, min_one_batch)
 
     # Waiting
 
@@ -299,7 +351,7 @@ class Fetch(Operation):
             return False
         if self._min_bytes <= 1 or not place.log.log_start_offset <= wanted.offset < end_offset:
             return True
-        disk = self._partitions.world.disk
+        disk = self._world.disk
         disk.reads_may_wait(False)
         try:
             records = place.read(wanted.offset, wanted.max_bytes, end_offset, min_one_batch=False)
@@ -322,7 +374,7 @@ class Fetch(Operation):
         return True
 
     def complete(self) -> None:
-        self._reader.notes_follower = False
+        self._progress = None
         self._read_and_reply(may_park=False)
 
     # Replying
@@ -371,7 +423,7 @@ class Fetch(Operation):
     def _finish(self, read: Read) -> tuple[FetchResponse, Read]:
         """A response without partitions, and those that belong into it."""
         session_id, error, news = self._session.finish(
-            read, self._partitions.clock.now_ms(), by_id=self._by_id, follower=self._is_follower
+            read, self._world.clock.now_ms(), by_id=self._by_id, follower=self._is_follower
         )
         response = like(RESPONSE)
         response.error_code, response.session_id, response.responses = error, session_id, []

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from ottla.apis.description import Division
 from ottla.broker.data.fetch_sessions import PartitionKey, Wanted, wanted_partitions
-from ottla.broker.data.ordinary_fetch import USES_TOPIC_IDS
+from ottla.broker.data.plain_fetch import USES_TOPIC_IDS
 from ottla.broker.partitions.held_partitions import Partitions
-from ottla.runtime.large_requests.divisions import Division
 from ottla.runtime.large_requests.parts import divided
 from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.wire.messages import FetchRequest

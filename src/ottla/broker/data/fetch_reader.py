@@ -7,6 +7,7 @@ from collections.abc import Callable
 from struct import Struct
 
 from ottla.base.ids import ZERO_UUID
+from ottla.base.ports import Disk
 from ottla.broker.data.fetch_replies import partition_data
 from ottla.broker.data.fetch_sessions import Wanted
 from ottla.broker.data.replica_selector import ReplicaSelector
@@ -20,7 +21,7 @@ from ottla.wire.messages import FetchResponse
 
 _KNOWS_STORAGE_ERRORS = 6
 _TELLS_DIVERGENCE = 12
-_READS_FROM_FOLLOWERS = 11
+READS_FROM_FOLLOWERS = 11
 _BATCH_LENGTH = Struct(">8xi")
 
 NOT_IN_METADATA = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
@@ -37,52 +38,49 @@ class FetchReader:
 
     `may_read` says of a topic whether this client may; without it, it may read all.
 
-    `may_wait`: whether `read` may wait for the disk, or raises `ColdRead`. `notes_follower`: whether what is asked for
-    tells what its follower has. That is so once: a request that has waited is of the past when it is read again.
+    `may_wait`: whether `read` may wait for the disk, or raises `ColdRead`.
     """
 
     __slots__ = (
+        "_disk",
         "_isolation_level",
         "_leaves_out_known",
         "_may_read",
         "_partitions",
         "_rack",
-        "_replica_epoch",
         "_replica_id",
         "_selector",
         "_version",
         "check",
         "may_wait",
-        "notes_follower",
     )
 
     def __init__(
         self,
         partitions: Partitions,
+        disk: Disk,
         version: int,
         replica_id: int,
         isolation_level: int,
         *,
         leaves_out_known: bool,
-        replica_epoch: int = -1,
         rack: str = "",
         selector: ReplicaSelector | None = None,
         may_read: Callable[[str], bool] | None = None,
     ) -> None:
         self._partitions = partitions
+        self._disk = disk
         self._version = version
         self._replica_id = replica_id
-        self._replica_epoch = replica_epoch
         self._rack = rack
         self._selector = selector if replica_id < 0 else None
-        is_free_to_choose = replica_id < 0 and version >= _READS_FROM_FOLLOWERS
+        is_free_to_choose = replica_id < 0 and version >= READS_FROM_FOLLOWERS
         self.check = Partition.check_replica if is_free_to_choose else Partition.check_leader
         """Whether this client may read from the partition here."""
         self._isolation_level = isolation_level
         self._leaves_out_known = leaves_out_known
         self._may_read = may_read
         self.may_wait = True
-        self.notes_follower = replica_id >= 0
 
     @property
     def chooses_replicas(self) -> bool:
@@ -102,47 +100,63 @@ class FetchReader:
             return partition.log.log_end_offset
         return partition.end_for_readers(self._isolation_level)
 
-    def read(self, wanted: Wanted, left: int, min_one_batch: bool) -> FetchResponse.PartitionData | None:
-        """At most `left` bytes of a partition, or its error."""
+    def find(self, wanted: Wanted) -> Partition | FetchResponse.PartitionData:
+        """The partition to read from; or the answer, if there is nothing to read for this client."""
         partitions = self._partitions
         if wanted.topic is None:
             wanted.topic = partitions.metadata.topic_name(wanted.topic_id)
             if wanted.topic is None:
-                return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
+                return self.error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
         if not self.may_read(wanted):
-            return self._error(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            return self.error(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         partition = partitions.get((wanted.topic, wanted.index))
         if partition is None:
-            return self._error(wanted, partitions.find_error(wanted.topic, wanted.index))
+            return self.error(wanted, partitions.find_error(wanted.topic, wanted.index))
         if partition.topic_id != wanted.topic_id and wanted.topic_id != ZERO_UUID:
-            return self._error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
+            return self.error(wanted, ErrorCode.INCONSISTENT_TOPIC_ID)
         error = self.check(partition, wanted.current_leader_epoch)
         if error:
-            return self._error(wanted, error)
+            return self.error(wanted, error)
         if self._selector is not None and partition.state is not None:
             replica_id = self._selector.choose(partition, wanted.offset, self._rack)
             if replica_id is not None:
                 return self._elsewhere(partition, wanted, replica_id)
+        if wanted.last_fetched_epoch >= 0 and self._version >= _TELLS_DIVERGENCE:
+            try:
+                diverging = _diverging(partition, wanted)
+            except OffsetOutOfRange:
+                return self.error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+            if diverging is not None:
+                return self._data(partition, wanted, _NO_BYTES, diverging)
+        if self._replica_id >= 0 and (error := self._check_follower(partition, wanted)):
+            return self.error(wanted, error)
+        return partition
+
+    def _check_follower(self, partition: Partition, wanted: Wanted) -> ErrorCode:
+        log, state = partition.log, partition.state
+        assert state is not None, "followers fetch from leaders"
+        if not log.log_start_offset <= wanted.offset <= log.log_end_offset:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        if self._replica_id not in state.followers:
+            knows_epoch = wanted.current_leader_epoch >= 0
+            return ErrorCode.UNKNOWN_LEADER_EPOCH if knows_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.NONE
+
+    def read(
+        self, partition: Partition, wanted: Wanted, left: int, min_one_batch: bool
+    ) -> FetchResponse.PartitionData | None:
+        """At most `left` bytes of a partition that was found, or its error."""
         try:
             return self._read(partition, wanted, left, min_one_batch)
         except OffsetOutOfRange:
-            return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+            return self.error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
         except STORAGE_PROBLEMS as problem:
             partition.traffic.failed_fetch_requests += 1
-            return self._error(wanted, partitions.on_storage_problem(partition, problem))
+            return self.error(wanted, self._partitions.on_storage_problem(partition, problem))
 
     def _read(
         self, partition: Partition, wanted: Wanted, left: int, min_one_batch: bool
     ) -> FetchResponse.PartitionData | None:
-        knows_epoch = wanted.last_fetched_epoch >= 0 and self._version >= _TELLS_DIVERGENCE
-        if knows_epoch and (diverging := _diverging(partition, wanted)):
-            return self._data(partition, wanted, _NO_BYTES, diverging)
-        if self._replica_id >= 0:
-            log = partition.log
-            if not log.log_start_offset <= wanted.offset <= log.log_end_offset:
-                raise OffsetOutOfRange(wanted.offset, log.log_start_offset, log.log_end_offset)
-            if error := self._note_follower(partition, wanted):
-                return self._error(wanted, error)
         end_offset = self.end_of(partition)
         if wanted.offset == end_offset:
             if self._leaves_out_known and wanted.knows(partition.log.high_watermark, partition.log.log_start_offset):
@@ -151,11 +165,11 @@ class FetchReader:
         if self._replica_id >= 0 and self.has_to_wait(partition):
             return self._data(partition, wanted, _NO_BYTES)
         max_bytes = min(wanted.max_bytes, left)
-        disk = self._partitions.world.disk
+        disk = self._disk
         disk.reads_may_wait(self.may_wait)  # Here, and nowhere else: what others do for us is not ready for it.
         try:
             records = partition.read(wanted.offset, max_bytes, end_offset, min_one_batch=min_one_batch)
-            if not min_one_batch and records.size == max_bytes and _begins_with_a_cut_batch(records):
+            if not min_one_batch and records.size == max_bytes and begins_with_a_cut_batch(records):
                 return self._data(partition, wanted, _NO_BYTES)
             if self._replica_id >= 0:
                 self._count_against_quota(partition, records)
@@ -195,7 +209,7 @@ class FetchReader:
         data.preferred_read_replica = replica_id
         return data
 
-    def _error(self, wanted: Wanted, error: ErrorCode) -> FetchResponse.PartitionData:
+    def error(self, wanted: Wanted, error: ErrorCode) -> FetchResponse.PartitionData:
         if error is ErrorCode.KAFKA_STORAGE_ERROR and self._version < _KNOWS_STORAGE_ERRORS:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return _PartitionData(
@@ -215,31 +229,6 @@ class FetchReader:
             for aborted in partition.log.aborted_in(wanted.offset, records, self.end_of(partition))
         ]
 
-    def _note_follower(self, partition: Partition, wanted: Wanted) -> ErrorCode:
-        """A follower that asks for an offset has all before it."""
-        state = partition.state
-        assert state is not None
-        if self._replica_id not in state.followers:
-            knows_epoch = wanted.current_leader_epoch >= 0
-            return ErrorCode.UNKNOWN_LEADER_EPOCH if knows_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if not self.notes_follower:
-            return ErrorCode.NONE
-        if state.is_of_the_past(self._replica_id, self._replica_epoch):
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        partitions, log_start_offset = self._partitions, wanted.log_start_offset
-        has_deleted = state.followers[self._replica_id].log_start_offset != log_start_offset
-        has_moved = partition.take_up_high_watermark(
-            state.on_fetched(
-                self._replica_id, wanted.offset, log_start_offset, partitions.clock.now_ms(), self._replica_epoch
-            )
-        )
-        if self._replica_id not in state.isr:
-            partitions.propose_isr(partition, self._replica_id)
-        if has_moved or has_deleted:
-            partitions.has_news_for_checkpoints |= has_moved
-            partitions.purgatory.wake(partition)
-        return ErrorCode.NONE
-
 
 def _diverging(partition: Partition, wanted: Wanted) -> FetchResponse.EpochEndOffset | None:
     """Where the client's log and ours part, if they do (KIP-595)."""
@@ -252,7 +241,7 @@ def _diverging(partition: Partition, wanted: Wanted) -> FetchResponse.EpochEndOf
     return None
 
 
-def _begins_with_a_cut_batch(records: FileSlice) -> bool:
+def begins_with_a_cut_batch(records: FileSlice) -> bool:
     """Whether not even the first batch is whole: it is of no use to the client, and would only take up room."""
     if records.size < LOG_OVERHEAD or records.file is None:
         return True

@@ -189,9 +189,9 @@ class FetchSessions:
             return FetchContext(self, {}, error=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != by_id:
             return FetchContext(self, {}, error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        return self._go_on(session, request, wanted, by_id=by_id, now_ms=now_ms)
+        return self._continue_session(session, request, wanted, by_id=by_id, now_ms=now_ms)
 
-    def _go_on(
+    def _continue_session(
         self,
         session: FetchSession,
         request: FetchRequest,

@@ -11,12 +11,14 @@
 from collections import Counter
 from typing import Final, NamedTuple, TypeAlias
 
+from ottla.base.ports import Workers
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import NO_EPOCH, Partition
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import TimestampAndOffset
-from ottla.log.time_lookup import TimeLookup
+from ottla.log.reading import TimeLookup
 from ottla.runtime.request import RequestContext, Respond
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ListOffsetsRequest, ListOffsetsResponse
 
@@ -46,9 +48,9 @@ _Answer = ListOffsetsResponse.ListOffsetsPartitionResponse
 
 
 def handle_list_offsets(
-    partitions: Partitions, context: RequestContext, request: ListOffsetsRequest, respond: Respond
+    partitions: Partitions, world: World, context: RequestContext, request: ListOffsetsRequest, respond: Respond
 ) -> None:
-    ListOffsets(partitions, context, request, respond).begin()
+    ListOffsets(partitions, world.workers, context, request, respond).begin()
 
 
 class _Lookup(NamedTuple):
@@ -70,12 +72,18 @@ class ListOffsets:
     Meanwhile the connection is paused, as Kafka answers the requests of a connection one after the other.
     """
 
-    __slots__ = ("_context", "_is_consumer", "_lookups", "_partitions", "_request", "_respond", "_response")
+    __slots__ = ("_context", "_is_consumer", "_lookups", "_partitions", "_request", "_respond", "_response", "_workers")
 
     def __init__(
-        self, partitions: Partitions, context: RequestContext, request: ListOffsetsRequest, respond: Respond
+        self,
+        partitions: Partitions,
+        workers: Workers,
+        context: RequestContext,
+        request: ListOffsetsRequest,
+        respond: Respond,
     ) -> None:
         self._partitions = partitions
+        self._workers = workers
         self._context = context
         self._request = request
         self._respond = respond
@@ -172,7 +180,7 @@ class ListOffsets:
     def _look_up(self) -> None:
         client = self._context.connection
         client.pause()
-        self._partitions.world.workers.run(
+        self._workers.run(
             self._find_all, self._on_found, self._on_fault, key=("time lookups", client.connection_id % _LANES)
         )
 

@@ -1,39 +1,31 @@
 """Produce, versions 3 to 13: appending a client's batches to the logs that this node leads.
 
-Each partition's batch is checked, appended and answered for on its own. The reply leaves at once, unless a partition
-has to wait for followers (acks=all) or for the disk (`flush.messages`). With acks=0 there is no reply, and an error can
-only be told by hanging up. A request with a transactional id first asks the transaction's coordinator, if it is the
-first of the transaction at a partition (`transactional_produce`).
+All batches of a request are looked at before the first is appended (`batch_checks`): one that takes long is checked by
+a worker, and a request with a transactional id may have to ask the transaction's coordinator, if it is the first of the
+transaction at a partition (`transactional_produce`). Then each partition's batch is appended and answered for on its
+own. The reply leaves at once, unless a partition has to wait for followers (acks=all) or for the disk
+(`flush.messages`). With acks=0 there is no reply, and an error can only be told by hanging up.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ottla.base.lent import Seen
-from ottla.broker.data.batch_checks import (
-    Outcomes,
-    Refusal,
-    check,
-    check_ahead,
-    codec_of,
-    drop_records,
-    may_take_long,
-)
+from ottla.base.ports import Clock
+from ottla.broker.data.batch_checks import Outcome, Outcomes, Refusal, check, check_ahead, codec_of, drop_records
 from ottla.broker.data.leader_hints import current_leader, node_endpoints
-from ottla.broker.data.ordinary_batch import USES_TOPIC_IDS, OrdinaryBatch, append_ordinary, find_ordinary
-from ottla.broker.data.produce_replies import NO_HINT, taken_reply, topic_response
-from ottla.broker.data.repeated_produce import learn
+from ottla.broker.data.plain_produce import append_all_plain
+from ottla.broker.data.produce_replies import USES_TOPIC_IDS, response_of, taken, topic_response
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partition_end import announce, append
+from ottla.broker.partitions.partition_end import announce, append, on_failed
 from ottla.broker.partitions.purgatory import Operation, Place
-from ottla.broker.quotas.client_quotas import ClientQuotas
 from ottla.broker.transactions.transaction_verification import Verifications
 from ottla.broker.transactions.transactional_produce import TransactionalBatches
 from ottla.log.outcomes import Appended
 from ottla.machines.metadata.topic_names import INTERNAL
 from ottla.records.header import BatchHeader, Compression
 from ottla.records.validate import Validated
-from ottla.runtime.request import Handler, RefusedRequest, RequestContext, Respond
+from ottla.runtime.request import RefusedRequest, RequestContext, Respond
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest, ProduceResponse
 
@@ -44,8 +36,6 @@ _ALL, _NONE, _LEADER = -1, 0, 1
 _ADMIN_CLIENT = "__admin_client"
 
 _PartitionResponse = ProduceResponse.PartitionProduceResponse
-
-_NOT_CHECKED: Outcomes = {}
 
 # With these, Kafka does not say where the log begins.
 _WITHOUT_LOG_START = frozenset(
@@ -58,10 +48,6 @@ _WITHOUT_LOG_START = frozenset(
 )
 
 
-def _records(data: ProduceRequest.PartitionProduceData) -> Seen:
-    return data.records or b""
-
-
 class _Awaited(NamedTuple):
     """A batch that is acknowledged when all before `offset` is safe."""
 
@@ -71,154 +57,128 @@ class _Awaited(NamedTuple):
 
 def handle_produce(
     partitions: Partitions,
+    world: World,
     verifications: Verifications,
-    client_quotas: ClientQuotas,
     context: RequestContext,
     request: ProduceRequest,
     respond: Respond,
 ) -> None:
-    ordinary = find_ordinary(partitions, context.api_version, request)
-    if ordinary is not None:
-        may_learn = not client_quotas.counts_produce(context)
-        _take_ordinary(partitions, context, request, respond, ordinary, may_learn=may_learn)
-        return
-    produce = Produce(partitions, context, request, respond, verifications)
-    if may_take_long(request):
-        check_ahead(
-            partitions,
-            context.connection,
-            request,
-            produce.name_of,
-            lambda found: produce.start(request, found),
-        )
-    else:
-        produce.start(request)
-
-
-def _take_ordinary(
-    partitions: Partitions,
-    context: RequestContext,
-    request: ProduceRequest,
-    respond: Respond,
-    ordinary: OrdinaryBatch,
-    *,
-    may_learn: bool,
-) -> None:
-    """Appends the batch. If all goes as it mostly does the reply is made here, and otherwise by a `Produce`."""
-    partition, records, header = ordinary
-    outcome = append_ordinary(partitions, partition, records, header)
-    if isinstance(outcome, Appended):
-        go_on(partitions, partition, header, outcome)(context, request, respond)
-        return
-    if request.acks == _NONE:
-        respond(None)
-    else:
-        respond(taken_reply(request, context.api_version, outcome, partition.log.log_start_offset))
-        if may_learn:
-            learn(partitions, context, request, partition, go_on)
-    announce(partitions, partition)
-
-
-def go_on(partitions: Partitions, partition: Partition, header: BatchHeader, appended: Appended) -> Handler:
-    """What answers a request whose only batch has been handed to its log, if that is not the end of it."""
-
-    def handle(context: RequestContext, request: Any, respond: Respond) -> None:
-        Produce(partitions, context, request, respond).go_on(request, partition, Validated(header), appended)
-
-    return handle
+    grown: list[Partition] = []
+    given = partitions, world.clock, verifications, context, request, respond, grown
+    if request.transactional_id is None:
+        acks, by_id = request.acks, context.api_version >= USES_TOPIC_IDS
+        now_ms = world.clock.now_ms()
+        plain = append_all_plain(partitions, request.topic_data, acks, by_id, now_ms, grown, Produce, given)
+        if plain is not None:
+            if grown:  # What was refused, or came again, is no news.
+                partitions.has_news_for_checkpoints = True
+            topics, produce = plain
+            if produce is not None:
+                produce.finish(topics)
+                return
+            respond(response_of(topics) if acks else None)
+            for partition in grown:
+                announce(partitions, partition)
+            return
+    produce = Produce(*given)
+    check_ahead(partitions, world, context.connection, request, produce.name_of, produce.start)
 
 
 class Produce(Operation):
-    """One request, from its batches to its reply. `_awaited`: what acknowledged partitions still have to reach."""
+    """One request, from its batches to its reply. `_awaited`: what acknowledged partitions still have to reach.
+
+    `_grown`: partitions that have something to announce when the request has its reply, or waits for it.
+    """
 
     __slots__ = (
         "_acks",
         "_awaited",
-        "_checked",
+        "_clock",
         "_context",
         "_grown",
         "_has_error",
         "_partitions",
+        "_request",
         "_respond",
         "_response",
-        "_timeout_ms",
         "_transactional",
         "_verifications",
     )
 
+    _response: ProduceResponse
+
     def __init__(
         self,
         partitions: Partitions,
+        clock: Clock,
+        verifications: Verifications,
         context: RequestContext,
         request: ProduceRequest,
         respond: Respond,
-        verifications: Verifications | None = None,
+        grown: list[Partition],
     ) -> None:
         super().__init__(context.connection)
         self._partitions = partitions
+        self._clock = clock
         self._verifications = verifications
         self._context = context
+        self._request = request
         self._respond = respond
         self._acks = request.acks
-        self._timeout_ms = request.timeout_ms
         self._transactional: TransactionalBatches | None = None
-        self._response = ProduceResponse()
         self._awaited: dict[Partition, list[_Awaited]] = {}
-        self._grown: list[Partition] = []
+        self._grown = grown
         self._has_error = False
-        self._checked = _NOT_CHECKED
+
+    def start(self, checked: Outcomes) -> None:
+        """Appends the batches, of which some have been checked by now."""
+        transactional_id = self._request.transactional_id
+        if transactional_id is None:
+            self._append_all(checked)
+        else:
+            self._transactional = TransactionalBatches(
+                self._partitions, self._verifications, transactional_id, self._context.api_version
+            )
+            self._transactional.ask(self.client, self._request, lambda: self._append_all(checked))
 
     def name_of(self, topic: ProduceRequest.TopicProduceData) -> str | None:
         if self._context.api_version >= USES_TOPIC_IDS:
             return self._partitions.metadata.topic_name(topic.topic_id)
         return topic.name
 
-    def start(self, request: ProduceRequest, checked: Outcomes = _NOT_CHECKED) -> None:
-        """Appends the batches, of which some may have been checked ahead."""
-        self._checked = checked
-        if request.transactional_id is None:
-            self._begin(request)
-        else:
-            assert self._verifications is not None, "an ordinary batch has no transaction"
-            self._transactional = TransactionalBatches(
-                self._partitions, self._verifications, request.transactional_id, self._context.api_version
-            )
-            self._transactional.ask(self.client, request, lambda: self._begin(request))
-
-    def go_on(self, request: ProduceRequest, partition: Partition, validated: Validated, appended: Appended) -> None:
-        """The request's only batch has been handed to its log, and this became of it."""
-        answer = self._answer(partition, validated, appended, -1)
-        self._response.responses.append(topic_response(request.topic_data[0], self._context.api_version, [answer]))
-        self._finish(request)
-
-    def _begin(self, request: ProduceRequest) -> None:
-        for topic in request.topic_data:
+    def _append_all(self, checked: Outcomes) -> None:
+        topics: list[ProduceResponse.TopicProduceResponse] = []
+        for topic in self._request.topic_data:
             name = self.name_of(topic)
-            answers = [self._produce(name, one) for one in topic.partition_data]
-            self._response.responses.append(topic_response(topic, self._context.api_version, answers))
-        self._finish(request)
+            answers = [self._produce(name, data, checked.get(id(data))) for data in topic.partition_data]
+            topics.append(topic_response(topic, self._context.api_version, answers))
+        self.finish(topics)
 
-    def _finish(self, request: ProduceRequest) -> None:
+    def finish(self, topics: list[ProduceResponse.TopicProduceResponse]) -> None:
         """Every batch has been appended or refused."""
-        for partition in list(self._awaited):
-            self.is_done(partition)  # A disk that failed for a later partition may have taken an earlier one with it.
-        if self._awaited:
-            self._checked = _NOT_CHECKED
-            drop_records(request)
-            self._partitions.purgatory.park(self, list(self._awaited), self._timeout_ms)
+        self._response = response_of(topics)
+        if self._awaited and not self._is_settled():
+            drop_records(self._request)
+            self._partitions.purgatory.park(self, list(self._awaited), self._request.timeout_ms)
         else:
             self._reply()
         for partition in self._grown:
             announce(self._partitions, partition)
-        if self._acks == _NONE and self._has_error:
+        if self._has_error and self._acks == _NONE:
             self.client.hang_up(
                 RefusedRequest("a produce request with acks=0 failed: nothing else can tell its client")
             )
 
+    def _is_settled(self) -> bool:
+        """A disk that failed for a later partition may have taken an earlier one with it."""
+        for partition in list(self._awaited):
+            self.is_done(partition)
+        return not self._awaited
+
     # One partition
 
     def _produce(
-        self, topic: str | None, data: ProduceRequest.PartitionProduceData
+        self, topic: str | None, data: ProduceRequest.PartitionProduceData, checked: Outcome | None
     ) -> ProduceResponse.PartitionProduceResponse:
         index = data.index
         if topic is None:
@@ -226,32 +186,39 @@ class Produce(Operation):
         partition = self._partitions.get((topic, index))
         if partition is None or partition.state is None:
             return self._refuse_partition(topic, index, partition)
-        partition.traffic.produce_requests += 1
         if not _ALL <= self._acks <= _LEADER:
+            partition.traffic.produce_requests += 1
             return self._refuse(index, ErrorCode.INVALID_REQUIRED_ACKS)
         if topic in INTERNAL and self._context.client_id != _ADMIN_CLIENT:
+            partition.traffic.produce_requests += 1
             return self._refuse(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
-        settings = partition.settings
-        if self._acks == _ALL and not partition.state.has_enough_replicas:
+        return self.append(partition, data, checked)
+
+    def append(
+        self, partition: Partition, data: ProduceRequest.PartitionProduceData, checked: Outcome | None = None
+    ) -> ProduceResponse.PartitionProduceResponse:
+        """Appends a batch, which is looked at now if that was not done before."""
+        index, settings, state, records = data.index, partition.settings, partition.state, data.records or b""
+        partition.traffic.produce_requests += 1
+        if state is None:
+            return self._refuse_partition(partition.name.topic, index, partition)
+        if self._acks == _ALL and not state.has_enough_replicas:
             return self._refuse(index, ErrorCode.NOT_ENOUGH_REPLICAS, log_start_offset=partition.log.log_start_offset)
         # A client that sends zstd in a version from before zstd (KIP-110) does not know what it sends.
-        if self._context.api_version < _KNOWS_ZSTD and codec_of(_records(data)) == Compression.ZSTD:
+        if self._context.api_version < _KNOWS_ZSTD and codec_of(records) == Compression.ZSTD:
             return self._refuse(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-        now_ms = self._partitions.clock.now_ms()
-        validated = self._checked.get(id(data)) if self._checked else None
-        if validated is None:
-            validated = check(_records(data), settings.rules, now_ms)
-        if isinstance(validated, Refusal):
-            return self._refuse_batch(partition, validated)
-        if validated.header.is_transactional:
-            error = self._check_transaction(partition, validated.header)
-            if error:
-                return self._refuse(index, error)
+        if checked is None:
+            checked = check(records, settings.rules, self._clock.now_ms())
+        if isinstance(checked, Refusal):
+            return self._refuse_batch(partition, checked)
+        header = checked.header
+        if header.is_transactional and (error := self._check_transaction(partition, header)):
+            return self._refuse(index, error)
         # What was checked may have waited since, and be a copy by now: the bytes are those that the request has today.
-        appended = append(self._partitions, partition, validated.to_append(_records(data)), header=validated.header)
+        appended = append(self._partitions, partition, checked.to_append(records), header=header)
         # The time of the check, which is the one in the batch, and not that of now.
-        append_time_ms = validated.header.max_timestamp if settings.stamps_records else -1
-        return self._answer(partition, validated, appended, append_time_ms)
+        append_time_ms = header.max_timestamp if settings.stamps_records else -1
+        return self._answer(partition, checked, appended, append_time_ms)
 
     def _check_transaction(self, partition: Partition, header: BatchHeader) -> ErrorCode:
         if self._transactional is None:
@@ -261,7 +228,6 @@ class Produce(Operation):
     def _answer(
         self, partition: Partition, validated: Validated, appended: Appended, log_append_time_ms: int
     ) -> ProduceResponse.PartitionProduceResponse:
-        log = partition.log
         header = validated.header
         if appended.error:
             return self._refuse_append(partition, appended.error)
@@ -273,22 +239,19 @@ class Produce(Operation):
             traffic.messages_in += header.record_count
             traffic.produce_conversions += validated.converted
             self._grown.append(partition)
-        answer = _PartitionResponse(
-            index=partition.name.partition,
-            base_offset=appended.base_offset,
-            log_append_time_ms=log_append_time_ms,
-            log_start_offset=log.log_start_offset,
-            record_errors=[],
-            current_leader=NO_HINT,
-        )
+        answer = taken(partition, appended.base_offset)
+        answer.log_append_time_ms = log_append_time_ms
         required_offset = appended.last_offset + 1
-        if (
-            partition.log.high_watermark < required_offset
-            and self._acks
-            and (self._acks == _ALL or partition.awaits_flush)
-        ):
-            self._awaited.setdefault(partition, []).append(_Awaited(required_offset, answer))
+        if self._acks and partition.log.high_watermark < required_offset:
+            self.maybe_await(partition, required_offset, answer)
         return answer
+
+    def maybe_await(
+        self, partition: Partition, required_offset: int, answer: ProduceResponse.PartitionProduceResponse
+    ) -> None:
+        """A batch was appended that ends before an offset which the high watermark has not reached."""
+        if self._acks == _ALL or partition.awaits_flush:
+            self._awaited.setdefault(partition, []).append(_Awaited(required_offset, answer))
 
     @staticmethod
     def _first_timestamp(partition: Partition, header: BatchHeader) -> int:
@@ -298,6 +261,11 @@ class Produce(Operation):
         return noted.timestamp if noted else -1
 
     # Refusing
+
+    def on_failed(self, partition: Partition, problem: Exception) -> ProduceResponse.PartitionProduceResponse:
+        """An append has raised that."""
+        partition.traffic.produce_requests += 1
+        return self._refuse_append(partition, on_failed(self._partitions, partition, problem).error)
 
     def _refuse(
         self, index: int, error: ErrorCode, message: str | None = None, log_start_offset: int = -1

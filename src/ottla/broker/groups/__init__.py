@@ -3,7 +3,6 @@
     join_group, sync_group, heartbeat, leave_group           the classic protocol
     consumer_group_heartbeat, consumer_group_describe        the consumer protocol (KIP-848)
     offset_commit, offset_fetch, offset_delete
-    repeated_commit                                          commits like one before them, which are not decoded
     list_groups, describe_groups, delete_groups
 
 Import from the modules.

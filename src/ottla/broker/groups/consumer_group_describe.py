@@ -3,17 +3,16 @@
 from collections.abc import Callable
 from functools import partial
 
-from ottla.broker.admin.settings.node_settings import NodeSettings
-from ottla.broker.cluster.authorized_operations import ALL_ON_GROUP, NOT_ASKED
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import Gathered
 from ottla.broker.groups.consumer_group_heartbeat import is_enabled
 from ottla.machines.group.consumer.describing import Described
 from ottla.runtime.request import RequestContext, Respond
-from ottla.wire.errors import ErrorCode
+from ottla.security.authorized_operations import ALL_ON_GROUP, NOT_ASKED
+from ottla.serving.node_settings import NodeSettings
+from ottla.wire.errors import ErrorCode, error_with_message
 from ottla.wire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
-from ottla.wire.told import told
 
 
 def handle_consumer_group_describe(
@@ -53,5 +52,5 @@ def _describe(groups: Groups, group_id: str, put: Callable[[Described], None]) -
 
 
 def _missing(group_id: str) -> Described:
-    error, message = told(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    error, message = error_with_message(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
     return Described(group_id=group_id, error_code=error, error_message=message)

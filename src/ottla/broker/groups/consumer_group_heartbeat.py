@@ -1,14 +1,13 @@
 """ConsumerGroupHeartbeat 0-1: members of consumer groups join, stay, learn their partitions and leave (KIP-848)."""
 
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.coordination.coordinators import Groups
 from ottla.machines.group.consumer.heartbeats import Client, Refused, Reply
 from ottla.machines.metadata.image.features import GROUP_VERSION
 from ottla.runtime.request import RequestContext, Respond
-from ottla.wire.errors import ErrorCode
+from ottla.serving.node_settings import NodeSettings
+from ottla.wire.errors import ErrorCode, error_with_message
 from ottla.wire.messages import ConsumerGroupHeartbeatRequest
-from ottla.wire.told import told
 
 _PROTOCOL = "consumer"
 
@@ -40,5 +39,5 @@ def is_enabled(metadata: ClusterMetadata, node_settings: NodeSettings) -> bool:
 
 
 def _refused(refused: Refused) -> Reply:
-    error, message = told(refused.error, refused.message)
+    error, message = error_with_message(refused.error, refused.message)
     return Reply(error_code=error, error_message=message)

@@ -6,13 +6,12 @@ A group that does not exist is told as Dead; from version 6 as not found (KIP-10
 from collections.abc import Callable
 from functools import partial
 
-from ottla.broker.cluster.authorized_operations import ALL_ON_GROUP, NOT_ASKED
 from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import Gathered
 from ottla.runtime.request import RequestContext, Respond
-from ottla.wire.errors import ErrorCode
+from ottla.security.authorized_operations import ALL_ON_GROUP, NOT_ASKED
+from ottla.wire.errors import ErrorCode, error_with_message
 from ottla.wire.messages import DescribeGroupsRequest, DescribeGroupsResponse
-from ottla.wire.told import told
 
 _FIRST_WITH_NOT_FOUND = 6
 _DEAD = "Dead"
@@ -49,5 +48,5 @@ def _describe(groups: Groups, group_id: str, put: Callable[[_Described], None], 
 def _missing(group_id: str, *, knows_not_found: bool) -> _Described:
     if not knows_not_found:
         return _Described(group_id=group_id, group_state=_DEAD)
-    error, message = told(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    error, message = error_with_message(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
     return _Described(group_id=group_id, group_state=_DEAD, error_code=error, error_message=message)

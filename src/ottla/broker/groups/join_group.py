@@ -1,12 +1,12 @@
 """JoinGroup 0-9: coming to the barrier of a classic group. The reply may take as long as the rebalance does."""
 
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.coordination.waiters import ParkedRequest
 from ottla.config.parse import Values
 from ottla.machines.group.classic.joining import JoiningClient
 from ottla.machines.group.classic.replies import write_error
 from ottla.runtime.request import RequestContext, Respond
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import JoinGroupRequest, JoinGroupResponse

@@ -1,20 +1,28 @@
 """OffsetCommit 2-10: how far a group has come; topics by id from version 10 (KIP-848).
 
-Partitions that the cluster does not have are refused one by one; the others go to the group's coordinator together. A
-commit that differs from an earlier one in its offsets alone never comes here: see `repeated_commit`.
+Partitions that the cluster does not have are refused one by one; the others go to the group's coordinator together.
 """
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ottla.base.ids import ZERO_UUID
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.coordination.coordinators import Groups
-from ottla.broker.groups.repeated_commit import FIRST_WITH_TOPIC_IDS, learn
-from ottla.broker.partitions.held_partitions import Partitions
-from ottla.broker.quotas.client_quotas import ClientQuotas
+from ottla.machines.group.commits import name_all
 from ottla.machines.group.offset_commands import commit_error
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode
+from ottla.wire.message import like
 from ottla.wire.messages import OffsetCommitRequest, OffsetCommitResponse
+
+if TYPE_CHECKING:  # a node without groups does not load it
+    from ottla.machines.coordinator_machine import Timer
+    from ottla.machines.group.commits import Commits
+    from ottla.machines.group.group_coordinator import GroupCoordinator
+
+_FIRST_WITH_TOPIC_IDS = 10
 
 _AnsweredTopic = OffsetCommitResponse.OffsetCommitResponseTopic
 _AnsweredPartition = OffsetCommitResponse.OffsetCommitResponsePartition
@@ -22,60 +30,87 @@ _Topic = OffsetCommitRequest.OffsetCommitRequestTopic
 
 
 def handle_offset_commit(
-    partitions: Partitions,
     groups: Groups,
     metadata: ClusterMetadata,
-    client_quotas: ClientQuotas,
     context: RequestContext,
     request: OffsetCommitRequest,
     respond: Respond,
 ) -> None:
-    by_id = context.api_version >= FIRST_WITH_TOPIC_IDS
-    may_learn = not client_quotas.counts_requests(context)
-    allowed_at = partitions.repeated_requests.age
-    refused: list[_AnsweredTopic] = []
-    taken: list[_Topic] = []
-    for topic in request.topics:
-        _sort_out(metadata.image, topic, taken, refused, by_id=by_id)
-    request.topics = taken
+    by_id = context.api_version >= _FIRST_WITH_TOPIC_IDS
+    topics, refused = metadata.image.topics, list[_AnsweredTopic]()
+    if not name_all(request.topics, topics.by_id if by_id else topics.by_name, by_id):
+        request.topics = _sort_out(metadata.image, request.topics, refused, by_id=by_id)
+    commit = like(_BLANK)
+    commit.subject = request.group_id
+    commit.request = request
+    commit.version = context.api_version
+    commit.refused = refused
+    commit.respond = respond
+    if request.topics:
+        groups.submit_encoded(commit)
+    else:
+        commit.refuse(ErrorCode.NONE)
 
-    def reply(outcome: OffsetCommitResponse | ErrorCode) -> None:
-        if isinstance(outcome, ErrorCode):
-            outcome = OffsetCommitResponse(topics=[_answered(topic, outcome) for topic in taken])
-        outcome.topics = _joined(outcome.topics, refused, by_id=by_id)
-        if may_learn and not refused and allowed_at == partitions.repeated_requests.age:
-            learn(partitions.repeated_requests, groups, context, request, outcome)
-        respond(outcome)
 
-    if not taken:
-        reply(ErrorCode.NONE)
-        return
-    groups.submit(
-        request.group_id,
-        lambda machine, now_ms: machine.commit_offsets(request, context.api_version, now_ms),
-        reply,
-        lambda error: reply(commit_error(error)),
-        only_reads=True,
-    )
+class _Commit:
+    """A commit on its way to the group's coordinator and back: see `EncodedCommand`.
+
+    `refused` are partitions that never get there.
+    """
+
+    __slots__ = ("refused", "reply", "request", "respond", "subject", "version")
+
+    subject: str
+    request: OffsetCommitRequest
+    version: int
+    refused: list[_AnsweredTopic]
+    respond: Respond
+    reply: OffsetCommitResponse | ErrorCode
+
+    def decide(
+        self, machine: "GroupCoordinator", now_ms: int
+    ) -> "tuple[OffsetCommitResponse | ErrorCode, Commits | None, Sequence[Timer]]":
+        return machine.commit_offsets(self.request, self.version, now_ms)
+
+    def tell(self) -> None:
+        reply = self.reply
+        if isinstance(reply, ErrorCode):
+            self.refuse(reply)
+        else:
+            reply.topics = _joined(reply.topics, self.refused, by_id=self.version >= _FIRST_WITH_TOPIC_IDS)
+            self.respond(reply)
+
+    def refuse(self, error: ErrorCode) -> None:
+        """The same answer for every partition that was not refused before."""
+        error, by_id = commit_error(error), self.version >= _FIRST_WITH_TOPIC_IDS
+        answered = [_answered(topic, error) for topic in self.request.topics]
+        self.respond(OffsetCommitResponse(topics=_joined(answered, self.refused, by_id=by_id)))
+
+
+_BLANK = _Commit()
 
 
 def _sort_out(
-    image: MetadataImage, topic: _Topic, taken: list[_Topic], refused: list[_AnsweredTopic], *, by_id: bool
-) -> None:
-    known = image.topics.by_id.get(topic.topic_id) if by_id else image.topics.by_name.get(topic.name)
-    if known is None:
-        error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        refused.append(_answered(topic, error))
-        return
-    topic.name, topic.topic_id = known.name, known.id
-    there = [partition for partition in topic.partitions if partition.partition_index in known.partitions]
-    if len(there) < len(topic.partitions):
-        missing = [partition for partition in topic.partitions if partition.partition_index not in known.partitions]
-        of_missing = _Topic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
-        refused.append(_answered(of_missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        topic.partitions = there
-    if there:
-        taken.append(topic)
+    image: MetadataImage, topics: list[_Topic], refused: list[_AnsweredTopic], *, by_id: bool
+) -> list[_Topic]:
+    """What of these the cluster has, with names and ids; what it does not have is refused."""
+    taken: list[_Topic] = []
+    for topic in topics:
+        known = image.topics.by_id.get(topic.topic_id) if by_id else image.topics.by_name.get(topic.name)
+        if known is None:
+            error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(_answered(topic, error))
+            continue
+        topic.name, topic.topic_id = known.name, known.id
+        there = [partition for partition in topic.partitions if partition.partition_index in known.partitions]
+        if len(there) < len(topic.partitions):
+            missing = [partition for partition in topic.partitions if partition.partition_index not in known.partitions]
+            of_missing = _Topic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
+            refused.append(_answered(of_missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            topic.partitions = there
+        if there:
+            taken.append(topic)
+    return taken
 
 
 def _answered(topic: _Topic, error: ErrorCode) -> _AnsweredTopic:

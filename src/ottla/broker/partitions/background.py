@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from ottla.base.ports import Timer
-from ottla.broker.partitions.flushing import flush, flush_rolled
 from ottla.broker.partitions.held_partitions import LOG_DIRS, Partitions
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removing import remove_later
 from ottla.log.directory import LogDirectory
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.runtime.apart import apart
+from ottla.runtime.world import World
 
 _NEVER = (1 << 63) - 1
 _SLICE_S = 0.005
@@ -28,9 +28,10 @@ _CLIENT_CHECK_MS = 10_000
 class Background:
     """Begins with `start`; `stop` lets go of the timers. What is on a disk thread by then still finishes."""
 
-    def __init__(self, partitions: Partitions) -> None:
+    def __init__(self, partitions: Partitions, world: World) -> None:
         self._partitions = partitions
-        self._elapsed_s = partitions.clock.elapsed_s
+        self._world = world
+        self._elapsed_s = world.clock.elapsed_s
         self._timers: list[Timer] = []
         self._is_checkpointing = False
         self._retention: Iterator[Partition] | None = None
@@ -52,7 +53,7 @@ class Background:
 
     def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
         if 0 < interval_ms < _NEVER:
-            self._timers.append(self._partitions.world.timers.every(interval_ms / 1000, work))
+            self._timers.append(self._world.timers.every(interval_ms / 1000, work))
 
     def _checkpoint_interval_ms(self) -> int:
         """The three checkpoints are written together, as often as the one that is wanted most often."""
@@ -81,13 +82,13 @@ class Background:
                     self._retention = chain((partition,), self._retention)
                     break
             if self._elapsed_s() >= stop_s:
-                self._partitions.world.timers.after(0, self._go_on_with_retention)
+                self._world.timers.after(0, self._go_on_with_retention)
                 return
         self._retention = None
 
     def _may_have_more(self, partition: Partition) -> bool:
         """Takes some out of the partition's log, if it is time, and returns whether there may be more."""
-        if not apart(self._partitions.world.timers, self._retain, partition):
+        if not apart(self._world.timers, self._retain, partition):
             self._is_going_on = False
         return self._is_going_on
 
@@ -106,19 +107,19 @@ class Background:
             partitions.has_news_for_checkpoints = True
         self._is_going_on = count == _SEGMENTS_AT_ONCE
         if (count or was_going_on) and not self._is_going_on:
-            remove_later(partitions, partition)
-            flush_rolled(partitions, partition)
+            remove_later(partitions, self._world, partition)
+            partitions.flushing.flush_rolled(partition)
 
     # Flushing
 
     def flush_due(self) -> None:
         """Flushes what has been waiting for `flush.ms`."""
-        now_ms = self._partitions.clock.now_ms()
+        now_ms = self._world.clock.now_ms()
         for partition in list(self._partitions.values()):
             log = partition.log
             is_due = now_ms - partition.flushed_ms >= partition.settings.flush_ms
             if is_due and log.recovery_point < log.log_end_offset:
-                apart(self._partitions.world.timers, flush, self._partitions, partition)
+                apart(self._world.timers, self._partitions.flushing.flush, partition)
 
     # Checkpoints
 
@@ -130,7 +131,7 @@ class Background:
         self._is_checkpointing = True
         partitions.has_news_for_checkpoints = False
         directories = list(partitions.logs.online.values())
-        partitions.world.workers.run(
+        self._world.workers.run(
             lambda: _checkpoint(directories), self._on_checkpointed, self._on_not_checkpointed, key=LOG_DIRS
         )
 
@@ -150,12 +151,12 @@ class Background:
 
     def expire_producers(self) -> None:
         """Forgets producers that have been silent for `producer.id.expiration.ms`."""
-        silent_since_ms = self._partitions.clock.now_ms() - self._partitions.node_settings.effective.integer(
+        silent_since_ms = self._world.clock.now_ms() - self._partitions.node_settings.effective.integer(
             "producer.id.expiration.ms"
         )
         for partition in self._partitions.values():
             if len(partition.log.producers):
-                apart(self._partitions.world.timers, partition.log.producers.expire, silent_since_ms)
+                apart(self._world.timers, partition.log.producers.expire, silent_since_ms)
 
 
 def _checkpoint(directories: list[LogDirectory]) -> dict[str, OSError]:

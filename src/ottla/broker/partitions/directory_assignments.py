@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.base.ids import Uuid
-from ottla.base.ports import Timer
+from ottla.base.ports import Timer, Timers
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.metadata.image.directory_ids import LOST
 from ottla.machines.metadata.image.partition_image import PartitionImage
@@ -37,9 +37,9 @@ _Place: TypeAlias = tuple[Uuid, int]
 
 
 class DirectoryAssignments:
-    def __init__(self, partitions: "Partitions", controller: ControllerChannel) -> None:
+    def __init__(self, partitions: "Partitions", timers: Timers, controller: ControllerChannel) -> None:
         self._partitions = partitions
-        self._timers = partitions.world.timers
+        self._timers = timers
         self._controller = controller
         self._is_telling = False
         self._untold: dict[_Place, Uuid] = {}

@@ -12,6 +12,9 @@ A coordinator is announced with the partition that it keeps its state in, so tha
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from ottla.apis.description import ITSELF, Coordinated, NamedPartitions
+from ottla.apis.table import APIS
+from ottla.base.ports import Timers
 from ottla.broker.coordination.placement import partition_of
 from ottla.runtime.attribution import attributed
 from ottla.runtime.request import Handler, RequestContext, Respond
@@ -22,26 +25,28 @@ if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
 
 _MOST_MS: Final = 5_000
-_FIRST_PRODUCE_WITH_IDS: Final = 13
-_FIRST_FETCH_WITH_IDS: Final = 13
-_GROUPS: Final = "__consumer_offsets"
-_TRANSACTIONS: Final = "__transaction_state"
 
 Names = Iterator[tuple[str | None, Iterable[int]]]
 """Topics, and numbers of their partitions."""
 
 
 def wait_for_logs(
-    partitions: "Partitions", context: RequestContext, request: Message, respond: Respond, handler: Handler
+    partitions: "Partitions",
+    timers: Timers,
+    context: RequestContext,
+    request: Message,
+    respond: Respond,
+    handler: Handler,
 ) -> bool:
     """Whether `request` has to wait. Then `handler` is called when the logs are there, or its time is up."""
-    names_in = _NAMES.get(context.api_key)
-    if names_in is None:
+    row = APIS.get(context.api_key)
+    where = row.waits_for if row is not None else None
+    if where is None:
         return False
     in_making = partitions.in_making
     names = {
         (topic, index)
-        for topic, indexes in names_in(partitions, context.api_version, request)
+        for topic, indexes in _named(partitions, context.api_version, request, where)
         for index in indexes
         if topic is not None and (topic, index) in in_making
     }
@@ -51,7 +56,7 @@ def wait_for_logs(
         from ottla.broker.data.batch_checks import keep_records
 
         keep_records(request)  # type: ignore[arg-type]
-    _Waiting(partitions, names, context, lambda: handler(context, request, respond)).begin(
+    _DelayedRequest(partitions, timers, names, context, lambda: handler(context, request, respond)).begin(
         _timeout_ms(request, context.api_version)
     )
     return True
@@ -65,23 +70,29 @@ def _timeout_ms(request: Any, version: int) -> int:
     return _MOST_MS
 
 
-class _Waiting:
+class _DelayedRequest:
     """One request. `_names` are the partitions that are still being made."""
 
-    __slots__ = ("_context", "_go_on", "_names", "_partitions", "_timer")
+    __slots__ = ("_context", "_names", "_partitions", "_proceed", "_timer", "_timers")
 
     def __init__(
-        self, partitions: "Partitions", names: set[tuple[str, int]], context: RequestContext, go_on: Callable[[], None]
+        self,
+        partitions: "Partitions",
+        timers: Timers,
+        names: set[tuple[str, int]],
+        context: RequestContext,
+        proceed: Callable[[], None],
     ) -> None:
         self._partitions = partitions
+        self._timers = timers
         self._names = names
         self._context = context
-        self._go_on: Callable[..., None] | None = attributed(go_on)
+        self._proceed: Callable[..., None] | None = attributed(proceed)
         self._timer: Any = None
 
     def begin(self, timeout_ms: int) -> None:
         self._context.connection.pause()
-        self._timer = self._partitions.world.timers.after(timeout_ms / 1000, self._resume)
+        self._timer = self._timers.after(timeout_ms / 1000, self._resume)
         for name in self._names:
             self._partitions.in_making[name].append(self._on_made)
 
@@ -91,90 +102,31 @@ class _Waiting:
             self._resume()
 
     def _resume(self) -> None:
-        go_on, self._go_on = self._go_on, None
-        if go_on is None:
+        proceed, self._proceed = self._proceed, None
+        if proceed is None:
             return
         self._timer.cancel()
-        self._context.connection.resume_with(go_on)
+        self._context.connection.resume_with(proceed)
 
 
-def _in_produce(partitions: "Partitions", version: int, request: Any) -> Names:
-    for topic in request.topic_data:
-        by_id = version >= _FIRST_PRODUCE_WITH_IDS
-        name = partitions.metadata.topic_name(topic.topic_id) if by_id else topic.name
-        yield name, (one.index for one in topic.partition_data)
+def _named(partitions: "Partitions", version: int, request: Any, where: NamedPartitions | Coordinated) -> Names:
+    """The partitions that a request is answered from, or by whose coordinator."""
+    if isinstance(where, Coordinated):
+        yield from _coordinators(partitions, request, where)
+        return
+    by_id = where.ids_since is not None and version >= where.ids_since
+    for topic in getattr(request, where.topics):
+        name = partitions.metadata.topic_name(topic.topic_id) if by_id else getattr(topic, where.name)
+        entries = getattr(topic, where.partitions)
+        yield name, entries if where.number == ITSELF else [getattr(entry, where.number) for entry in entries]
 
 
-def _in_fetch(partitions: "Partitions", version: int, request: Any) -> Names:
-    for topic in request.topics:
-        by_id = version >= _FIRST_FETCH_WITH_IDS
-        name = partitions.metadata.topic_name(topic.topic_id) if by_id else topic.topic
-        yield name, (one.partition for one in topic.partitions)
-
-
-def _in_topics(_partitions: "Partitions", _version: int, request: Any) -> Names:
-    for topic in request.topics:
-        yield topic.name, (one.partition_index for one in topic.partitions)
-
-
-def _in_epochs(_partitions: "Partitions", _version: int, request: Any) -> Names:
-    for topic in request.topics:
-        yield topic.topic, (one.partition for one in topic.partitions)
-
-
-def _in_producers(_partitions: "Partitions", _version: int, request: Any) -> Names:
-    for topic in request.topics:
-        yield topic.name, topic.partition_indexes
-
-
-def _coordinated_by(topic_name: str, *fields: str) -> Callable[["Partitions", int, Any], Names]:
-    """For requests to a coordinator: the partitions of its topic that the keys in these fields belong to."""
-
-    def names_in(partitions: "Partitions", _version: int, request: Any) -> Names:
-        topic = partitions.metadata.image.topics.by_name.get(topic_name)
-        if topic is not None:
-            given = [getattr(request, field) for field in fields]
-            keys = [key for one in given for key in ([one] if isinstance(one, str) else one or ())]
-            yield topic_name, [partition_of(key, len(topic.partitions)) for key in keys if key]
-
-    return names_in
-
-
-def _in_offset_fetch(partitions: "Partitions", version: int, request: Any) -> Names:
-    for one in (request, *request.groups):
-        yield from _of_group(partitions, version, one)
-
-
-_of_group = _coordinated_by(_GROUPS, "group_id")
-_of_transaction = _coordinated_by(_TRANSACTIONS, "transactional_id")
-
-_NAMES: Final[dict[int, Callable[["Partitions", int, Any], Names]]] = {
-    ApiKey.PRODUCE: _in_produce,
-    ApiKey.FETCH: _in_fetch,
-    ApiKey.LIST_OFFSETS: _in_topics,
-    ApiKey.DELETE_RECORDS: _in_topics,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: _in_epochs,
-    ApiKey.DESCRIBE_PRODUCERS: _in_producers,
-    # Groups
-    ApiKey.JOIN_GROUP: _of_group,
-    ApiKey.SYNC_GROUP: _of_group,
-    ApiKey.HEARTBEAT: _of_group,
-    ApiKey.LEAVE_GROUP: _of_group,
-    ApiKey.OFFSET_COMMIT: _of_group,
-    ApiKey.OFFSET_FETCH: _in_offset_fetch,
-    ApiKey.OFFSET_DELETE: _of_group,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: _of_group,
-    ApiKey.CONSUMER_GROUP_DESCRIBE: _coordinated_by(_GROUPS, "group_ids"),
-    ApiKey.DESCRIBE_GROUPS: _coordinated_by(_GROUPS, "groups"),
-    ApiKey.DELETE_GROUPS: _coordinated_by(_GROUPS, "groups_names"),
-    # Transactions
-    ApiKey.TXN_OFFSET_COMMIT: _of_group,
-    ApiKey.INIT_PRODUCER_ID: _of_transaction,
-    ApiKey.ADD_PARTITIONS_TO_TXN: _coordinated_by(_TRANSACTIONS, "v3_and_below_transactional_id"),
-    ApiKey.ADD_OFFSETS_TO_TXN: _of_transaction,
-    ApiKey.END_TXN: _of_transaction,
-    ApiKey.DESCRIBE_TRANSACTIONS: _coordinated_by(_TRANSACTIONS, "transactional_ids"),
-}
-"""The APIs that are answered from a partition's log, or by the coordinator whose log it is, and the partitions that a
-request of theirs names.
-"""
+def _coordinators(partitions: "Partitions", request: Any, where: Coordinated) -> Names:
+    """The partitions of a coordinator's topic that the keys in a request belong to."""
+    topic = partitions.metadata.image.topics.by_name.get(where.topic)
+    if topic is None:
+        return
+    for owner in (request, *(getattr(request, where.inside) if where.inside else ())):
+        given = getattr(owner, where.key)
+        keys = [given] if isinstance(given, str) else given or ()
+        yield where.topic, [partition_of(key, len(topic.partitions)) for key in keys if key]

@@ -187,30 +187,23 @@ class Partition:
 
     # Writing
 
-    def append(
+    def append_as_leader(
         self,
         data: Writable,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         header: BatchHeader | None = None,
     ) -> Appended:
-        """Appends validated batches as the leader. Raises `OSError` when the disk does."""
+        """Appends a validated batch. Raises `OSError` when the disk does."""
         assert self.state is not None, "only a leader appends"
         appended = self.log.append_as_leader(data, self.leader_epoch, origin, header)
         if not (appended.error or appended.repeated):
             self._on_grown(appended.base_offset, len(data))
         return appended
 
-    def append_in_line(self, data: Writable, header: BatchHeader) -> int:
-        """As `PartitionLog.append_in_line`."""
-        base_offset = self.log.append_in_line(data, self.leader_epoch, header)
-        if base_offset >= 0:
-            self._on_grown(base_offset, len(data))
-        return base_offset
-
-    def append_assigned(self, data: bytearray, record_count: int, max_timestamp: int) -> Appended:
-        """The same for a batch that this node has made for the end of this log, of no producer: it has its offset."""
+    def append_made_here(self, data: bytearray, record_count: int, max_timestamp: int) -> Appended:
+        """As `PartitionLog.append_made_here`. Raises `OSError` when the disk does."""
         assert self.state is not None, "only a leader appends"
-        appended = self.log.append_assigned(data, self.leader_epoch, record_count - 1, max_timestamp)
+        appended = self.log.append_made_here(data, self.leader_epoch, record_count - 1, max_timestamp)
         if not appended.error:
             self._on_grown(appended.base_offset, len(data))
         return appended
@@ -226,12 +219,11 @@ class Partition:
     def _on_grown(self, base_offset: int, size: int) -> None:
         """A batch has been appended: where it is is remembered, and the high watermark moves, if it may."""
         state, log, fresh = self.state, self.log, self._fresh
-        segment = log.segments[-1]
+        segment, end_offset = log.segments[-1], log.log_end_offset
         if segment is not self._fresh_segment or len(fresh) >= _FRESH_BATCHES:
             fresh.clear()
             self._fresh_segment = segment
         fresh[base_offset] = segment.size - size
-        end_offset = log.log_end_offset
         if end_offset - log.recovery_point >= self.settings.flush_messages:
             self.awaits_flush = True
         elif state is not None and not self.awaits_flush and state.on_local_end(end_offset):
@@ -285,7 +277,7 @@ class Partition:
                 raise problems[0]  # When all of them have been called.
 
     def when_idle(self, callback: Callable[[], None]) -> None:
-        """Calls back, now or later, when no disk thread works on the log."""
+        """Calls back, now or later, when no disk thread works on the log. The broker asks by `Partitions.when_idle`."""
         if self._jobs:
             self._when_idle += (callback,)
         else:

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from ottla.base.lent import Writable
-from ottla.broker.partitions.flushing import flush, flush_rolled
+from ottla.broker.partitions import quick_append
 from ottla.broker.partitions.partition import Partition
 from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import Appended
@@ -34,12 +34,12 @@ def append(
     origin: AppendOrigin = AppendOrigin.CLIENT,
     header: BatchHeader | None = None,
 ) -> Appended:
-    """Appends validated batches as the leader. A disk that fails is the error KAFKA_STORAGE_ERROR.
+    """Appends a validated batch as the leader. A disk that fails is the error KAFKA_STORAGE_ERROR.
 
     So is any other exception: nobody knows how far the append came, so the partition goes offline, by name.
     """
     try:
-        appended = partition.append(data, origin, header)
+        appended = partition.append_as_leader(data, origin, header)
     except Exception as problem:
         return on_failed(partitions, partition, problem)
     if not (appended.error or appended.repeated):
@@ -47,17 +47,19 @@ def append(
     return appended
 
 
-def append_assigned(
+def append_made_here(
     partitions: "Partitions", partition: Partition, data: bytearray, record_count: int, max_timestamp: int
-) -> Appended:
-    """The same for one batch that this node has made, and that has its offset already (`Partition.append_assigned`)."""
+) -> ErrorCode:
+    """The same for a batch that this node has made for the end of the log (`PartitionLog.append_made_here`)."""
     try:
-        appended = partition.append_assigned(data, record_count, max_timestamp)
+        if quick_append.append_made_here(partition, data, record_count, max_timestamp) == quick_append.NOT_NOW:
+            error = partition.append_made_here(data, record_count, max_timestamp).error
+            if error:
+                return error
     except Exception as problem:
-        return on_failed(partitions, partition, problem)
-    if not appended.error:
-        partitions.has_news_for_checkpoints = True
-    return appended
+        return on_failed(partitions, partition, problem).error
+    partitions.has_news_for_checkpoints = True
+    return ErrorCode.NONE
 
 
 def on_failed(partitions: "Partitions", partition: Partition, problem: Exception) -> Appended:
@@ -77,9 +79,9 @@ def on_failed(partitions: "Partitions", partition: Partition, problem: Exception
 def announce(partitions: "Partitions", partition: Partition) -> None:
     """Something has been appended. What must be on the disk first moves no high watermark before that."""
     if partition.awaits_flush:
-        flush(partitions, partition)
+        partitions.flushing.flush(partition)
     elif partition.waiting:
         partitions.purgatory.wake(partition)
     log = partition.log
     if log.recovery_point < log.segments[-1].base_offset:
-        flush_rolled(partitions, partition)
+        partitions.flushing.flush_rolled(partition)

@@ -12,12 +12,84 @@ woke it does not notice.
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from ottla.base.ports import Timers
-from ottla.broker.partitions.deadlines import Deadlines
+from ottla.base.ports import Timer, Timers
 from ottla.runtime.attribution import WORK, Attributed, current
 from ottla.runtime.request import ClientConnection
+
+# Until when operations wait, with one timer for all that wait equally long.
+#
+# Consumers mostly ask to wait as long as each other (`fetch.max.wait.ms`), so operations of one wait end in the order
+# in which they began it: a row. The timer of a row is set for the first in it. If that one has gone when the timer
+# fires, it is set again for the one that is first now. So an operation that waits and is done in time costs no timer of
+# its own.
+
+WaitingT = TypeVar("WaitingT")
+
+# Timers may fire a little early, and deadlines are sums of floats.
+_EARLY_S = 0.0005
+
+
+class Row(Generic[WaitingT]):
+    """All that wait for one time. `expire` is called with each whose time is over; it must take it out."""
+
+    __slots__ = ("_deadlines_s", "_expire", "_timer", "_timers", "_wait_s")
+
+    def __init__(self, timers: Timers, wait_s: float, expire: Callable[[WaitingT], None]) -> None:
+        self._timers = timers
+        self._wait_s = wait_s
+        self._expire = expire
+        self._deadlines_s: dict[WaitingT, float] = {}
+        self._timer: Timer | None = None
+
+    def __len__(self) -> int:
+        return len(self._deadlines_s)
+
+    def add(self, waiting: WaitingT) -> None:
+        self._deadlines_s[waiting] = self._timers.now_s() + self._wait_s
+        if self._timer is None:
+            self._timer = self._timers.after(self._wait_s, self._on_time)
+
+    def remove(self, waiting: WaitingT) -> None:
+        del self._deadlines_s[waiting]
+        if not self._deadlines_s and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _on_time(self) -> None:
+        self._timer = None
+        now_s = self._timers.now_s()
+        due = []
+        for waiting, deadline_s in self._deadlines_s.items():
+            if deadline_s > now_s + _EARLY_S:
+                self._timer = self._timers.after(deadline_s - now_s, self._on_time)
+                break
+            due.append(waiting)
+        for waiting in due:
+            if waiting in self._deadlines_s:  # What has expired before may have ended the wait of others.
+                self._expire(waiting)
+
+
+class Deadlines(Generic[WaitingT]):
+    def __init__(self, timers: Timers, expire: Callable[[WaitingT], None]) -> None:
+        self._timers = timers
+        self._expire = expire
+        self._rows: dict[int, Row[WaitingT]] = {}
+
+    def add(self, waiting: WaitingT, wait_ms: int) -> None:
+        row = self._rows.get(wait_ms)
+        if row is None:
+            row = self._rows[wait_ms] = Row(self._timers, wait_ms / 1000, self._expire)
+        row.add(waiting)
+
+    def remove(self, waiting: WaitingT, wait_ms: int) -> None:
+        """The wait is over, for whatever reason."""
+        row = self._rows[wait_ms]
+        row.remove(waiting)
+        if not row:
+            del self._rows[wait_ms]
+
 
 _log = logging.getLogger(__name__)
 MAX_WAIT_MS = 24 * 60 * 60 * 1000
@@ -60,6 +132,8 @@ class Operation(ABC):
 class Purgatory:
     def __init__(self, timers: Timers) -> None:
         self._operations: dict[Operation, None] = {}
+        self._woken: dict[Place, None] = {}
+        self._is_waking = False
         self._deadlines: Deadlines[Operation] = Deadlines(timers, self._complete)
 
     def __len__(self) -> int:
@@ -78,11 +152,26 @@ class Purgatory:
         self._deadlines.add(operation, operation.wait_ms)
 
     def wake(self, place: Place) -> None:
-        """Something happened at `place`."""
-        if place.waiting:
-            for operation in list(place.waiting):
-                if operation in self._operations and self._is_done(operation, place):
-                    self._complete(operation)
+        """Something happened at `place`.
+
+        What completes may append, and so wake a place itself: those who wait there look when all others have. Else
+        the second would be completed within the first, and hundreds of them need a deeper stack than there is.
+        """
+        if not place.waiting:
+            return
+        self._woken[place] = None
+        if self._is_waking:
+            return
+        self._is_waking = True
+        try:
+            while self._woken:
+                place = next(iter(self._woken))
+                del self._woken[place]
+                for operation in list(place.waiting or ()):
+                    if operation in self._operations and self._is_done(operation, place):
+                        self._complete(operation)
+        finally:
+            self._is_waking = False
 
     def release(self, place: Place) -> None:
         """All who wait at `place` are to be answered now."""
@@ -146,4 +235,4 @@ def _fail(operation: Operation, problem: Exception) -> None:
     if operation.request is not None:
         operation.request.fail(problem)
     else:
-        _log.error("%s, which no client waits for, failed", type(operation).__name__, exc_info=problem)
+        _log.error("%s failed; no client waits for it", type(operation).__name__, exc_info=problem)

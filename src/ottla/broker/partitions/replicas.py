@@ -12,6 +12,7 @@ that grow. A partition that raises over its metadata goes offline by name, and t
 """
 
 import gc
+import logging
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
@@ -20,27 +21,32 @@ from typing import TYPE_CHECKING, NamedTuple
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Timer
 from ottla.broker.partitions.directory_assignments import DirectoryAssignments
-from ottla.broker.partitions.discarded_logs import DiscardedLogs
-from ottla.broker.partitions.held_partitions import LOG_DIRS, PASSING
+from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.moves.interrupted_moves import settle_interrupted_moves
 from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_events import PartitionEvents
+from ottla.broker.partitions.removing import DiscardedLogs
 from ottla.log.directory import LogDirectory
+from ottla.log.errors import PASSING
 from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image.configs_image import ResourceType
 from ottla.machines.metadata.image.delta import MetadataDelta
-from ottla.machines.metadata.image.directory_ids import is_reserved
+from ottla.machines.metadata.image.directory_ids import LOST, UNASSIGNED, is_reserved
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.partition.following import Pauses
 from ottla.runtime.apart import apart, later, say_what_about
+from ottla.runtime.world import World
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
 
+_log = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 0.5
 _MOST_PAUSE_MS = 30_000
 # So many that the loop, which takes up what a job has made, is not held up for long.
 LOGS_A_JOB = 64
+_NAMES_TOLD = 10
 
 
 class _Made(NamedTuple):
@@ -63,11 +69,15 @@ class Replicas:
     def __init__(
         self,
         partitions: "Partitions",
+        world: World,
+        events: PartitionEvents,
         discarded_logs: DiscardedLogs,
         directory_assignments: DirectoryAssignments,
         replica_moves: ReplicaMoves,
     ) -> None:
         self._partitions = partitions
+        self._world = world
+        self._events = events
         self._discarded_logs = discarded_logs
         self._directory_assignments = directory_assignments
         self._replica_moves = replica_moves
@@ -75,7 +85,7 @@ class Replicas:
         self._leaving: set[TopicPartition] = set()
         self._to_delete: deque[Partition] = deque()
         self._is_taking_up = False
-        self._timers = partitions.world.timers
+        self._timers = world.timers
         self._put_off: dict[TopicPartition, bool] = {}
         """What is to be tried again: whether that is to make a log, or to take up the metadata."""
         self._pauses = Pauses(_MOST_PAUSE_MS)
@@ -85,20 +95,24 @@ class Replicas:
     def start(self) -> None:
         """Takes up the logs that are open, and makes those that the metadata wants and the disk does not have."""
         partitions = self._partitions
-        interrupted = settle_interrupted_moves(partitions, self._discarded_logs)
+        interrupted = settle_interrupted_moves(partitions, self._world.disk, self._discarded_logs)
         for directory in list(partitions.logs.online.values()):
             try:
                 self._take_up_logs(directory)
             except OSError as problem:
                 partitions.fail_directory(directory.path, problem)
-        for directory in partitions.logs.online.values():
-            damaged = (name for name in directory.damaged if name not in partitions)
-            partitions.offline.update(name for name in damaged if self._wanted_in(directory, name))
-        self._make(
+        for directory in list(partitions.logs.online.values()):
+            try:
+                self._leave_damaged(directory)
+            except OSError as problem:
+                partitions.fail_directory(directory.path, problem)
+        wanted = [
             (TopicPartition(topic.name, index), topic.id, partition)
             for topic in partitions.metadata.image.topics.by_name.values()
             for index, partition in topic.partitions.items()
-        )
+        ]
+        self._leave_out_of_reach(wanted)
+        self._make(wanted)
         for name, target in interrupted:
             if name in partitions and name in target.futures.logs:
                 self._replica_moves.resume(partitions[name], target)
@@ -118,6 +132,15 @@ class Replicas:
                 directory.remember_topic(name, topic.id)
             self._serve(name, topic.id, log, wanted)
         self._discarded_logs.remove(directory)  # what was being deleted when the node stopped
+
+    def _leave_damaged(self, directory: LogDirectory) -> None:
+        """What cannot be opened is offline, if it is wanted. If not, it is set aside: else no stop would be clean."""
+        for name in list(directory.damaged):
+            if self._wanted_in(directory, name) is None:
+                stray = directory.set_aside_damaged(name)
+                _log.warning("%s in %s belongs to no topic of this cluster; renamed to %s", name, directory.path, stray)
+            elif name not in self._partitions:
+                self._partitions.offline.add(name)
 
     def _wanted_in(self, directory: LogDirectory, name: TopicPartition) -> PartitionImage | None:
         """What the metadata says of a partition of that name, if it is the one in that directory, and this node's."""
@@ -140,6 +163,7 @@ class Replicas:
         for topic in delta.topics_deleted.values():
             for index in topic.partitions:
                 apart(self._timers, self._drop, TopicPartition(topic.name, index), topic.id)
+                apart(self._timers, self._discard_unopened, TopicPartition(topic.name, index), topic.id)
             partitions.traffic.forget(topic.name)
         # Before the roles: a smaller ISR is held against the `min.insync.replicas` that the controller went by when
         # it decided which replicas stay eligible to lead (KIP-966).
@@ -178,7 +202,7 @@ class Replicas:
         partitions = self._partitions
         settings = partitions.metadata.topic_settings(name.topic)
         partition = Partition(name, topic_id, log, settings, partitions.traffic.of(name.topic))
-        partition.flushed_ms = partitions.clock.now_ms()
+        partition.flushed_ms = self._world.clock.now_ms()
         partition.on_settings(settings)
         partitions[name] = partition
         self._directory_assignments.note(partition, image)
@@ -187,7 +211,7 @@ class Replicas:
     def _take_up(self, partition: Partition, image: PartitionImage) -> None:
         partitions, leader_epoch = self._partitions, partition.leader_epoch
         try:
-            partition.on_image(image, partitions.surroundings, partitions.clock.now_ms())
+            partition.on_image(image, partitions.surroundings, self._world.clock.now_ms())
         except OSError as problem:
             partitions.on_disk_error(partition.directory, problem)
             if problem.errno in PASSING:
@@ -198,14 +222,19 @@ class Replicas:
             say_what_about(problem)
             partitions.on_broken(partition, problem)
             return
-        if partition in partitions.given_up and not partition.is_leader:
+        if partition in partitions.given_up and not partition.is_leader and self._has_left(image):
             partitions.given_up.discard(partition)
             self._directory_assignments.note(partition, image)
         if partition.is_leader or partition.leader_epoch == leader_epoch:
             partitions.purgatory.wake(partition)
         else:
             partitions.purgatory.release(partition)
-        partitions.on_leadership(partition)
+        self._events.on_leadership(partition)
+
+    def _has_left(self, image: PartitionImage) -> bool:
+        """Whether the controller has heard that this node gives a partition up."""
+        node_id = self._partitions.identity.node_id
+        return node_id not in image.isr or image.directory(node_id) == LOST
 
     # Making
 
@@ -216,9 +245,6 @@ class Replicas:
             is_here = name in partitions or name in partitions.offline
             if partitions.identity.node_id not in image.replicas or is_here:
                 continue
-            if self._is_out_of_reach(image):
-                partitions.offline.add(name)
-                continue
             self._partitions.in_making.setdefault(name, [])
             if name not in self._under_way and name not in self._leaving:
                 self._under_way.add(name)
@@ -226,16 +252,42 @@ class Replicas:
                 missing.append((name, topic_id, preferred or self._home_of(image)))
         for start in range(0, len(missing), LOGS_A_JOB):
             some = missing[start : start + LOGS_A_JOB]
-            partitions.world.workers.run(partial(self._make_logs, some), self._on_made, key=LOG_DIRS)
+            self._world.workers.run(partial(self._make_logs, some), self._on_made, key=LOG_DIRS)
+
+    def _leave_out_of_reach(self, wanted: list[tuple[TopicPartition, Uuid, PartitionImage]]) -> None:
+        """At the start: a replica whose log may be in a directory that is offline is offline too. It is not made anew,
+        which would hide the log, or even lead without its records."""
+        partitions = self._partitions
+        if not partitions.logs.offline:
+            return
+        left: list[TopicPartition] = []
+        for name, topic_id, image in wanted:
+            if name not in partitions and name not in partitions.offline and self._is_out_of_reach(image):
+                left.append(name)
+                partitions.offline.add(name)
+                if is_reserved(image.directory(partitions.identity.node_id) or UNASSIGNED):
+                    partitions.tell_unserved(topic_id, name)  # The controller knows of the directory, not of this.
+        if left:
+            _log.error(
+                "%d partitions are offline, whose logs are or may be in %s: %s%s. Bring that back and restart the "
+                "node; or take it out of log.dirs, and they begin anew with what other replicas have",
+                len(left),
+                " and ".join(partitions.logs.offline),
+                ", ".join(map(str, left[:_NAMES_TOLD])),
+                ", …" if len(left) > _NAMES_TOLD else "",
+            )
 
     def _is_out_of_reach(self, image: PartitionImage) -> bool:
-        """Whether the metadata names a directory that is not online: the log is there, and a new one would hide it."""
-        partitions, wanted = self._partitions, image.directory(self._partitions.identity.node_id)
-        if not partitions.logs.offline or wanted is None or is_reserved(wanted):
+        """Whether the metadata names a directory that is not online; or no real one (KIP-858), and nobody knows.
+
+        One that is not assigned yet is only new if it cannot lead: a node that makes a log takes records before the
+        controller has heard where.
+        """
+        node_id = self._partitions.identity.node_id
+        wanted = image.directory(node_id)
+        if wanted is None or self._home_of(image) in self._partitions.logs.online:
             return False
-        return not any(
-            id == wanted and path in partitions.logs.online for path, id in partitions.identity.directory_ids.items()
-        )
+        return wanted != UNASSIGNED or node_id in (*image.isr, *image.eligible_leader_replicas)
 
     def _home_of(self, image: PartitionImage) -> str:
         """The directory that the metadata names for this node's replica; "" if it names none that we have."""
@@ -347,7 +399,7 @@ class Replicas:
         partitions.offline.discard(name)
         self._put_off.pop(name, None)
         for on_made in self._partitions.in_making.pop(name, ()):
-            partitions.world.timers.after(0, partial(on_made, name))  # Not in the middle of a change of metadata.
+            self._world.timers.after(0, partial(on_made, name))  # Not in the middle of a change of metadata.
         partition = partitions.get(name)
         if partition is None or partition.topic_id != topic_id:
             return  # Not made yet: it is deleted when it comes from the disk.
@@ -356,9 +408,33 @@ class Replicas:
         partition.state = None
         partitions.given_up.discard(partition)
         partitions.purgatory.release(partition)
-        partitions.on_leadership(partition)
+        self._events.on_leadership(partition)
         self._leaving.add(name)
-        partition.when_idle(lambda: self._leave(partition))
+        partitions.when_idle(partition, lambda: self._leave(partition))
+
+    def _discard_unopened(self, name: TopicPartition, topic_id: Uuid) -> None:
+        """Deletes what is here of a deleted topic's replica that was broken, or could not be opened.
+
+        In a directory that is offline it stays, and is set aside at the start that finds it again. So is one that this
+        node is not to have any more while its topic goes on: it may have what the others have lost.
+        """
+        partitions = self._partitions
+        broken = partitions.broken.get(name)
+        if broken is not None and broken.topic_id == topic_id:
+            del partitions.broken[name]
+        for directory in partitions.logs.online.values():
+            if directory.holds_unopened(name, topic_id):
+                discard = partial(self._discard, directory, name, topic_id)
+                partitions.when_idle(broken, discard) if broken is not None else discard()
+
+    def _discard(self, directory: LogDirectory, name: TopicPartition, topic_id: Uuid) -> None:
+        delay_s = self._partitions.node_settings.effective.integer("log.segment.delete.delay.ms") / 1000
+        self._world.workers.run(
+            lambda: directory.discard_unopened(name) if directory.holds_unopened(name, topic_id) else None,
+            lambda _: self._discarded_logs.remove_later(directory, delay_s),
+            lambda problem: self._discarded_logs.on_problem(directory.path, problem),
+            key=LOG_DIRS,
+        )
 
     def _leave(self, partition: Partition) -> None:
         """Nothing is at work on the log any more."""
@@ -376,7 +452,7 @@ class Replicas:
             self._make_again(partition.name)
             self._tell_waiting(partition.name)
         if self._to_delete:
-            self._partitions.world.timers.after(0, self._delete_some)
+            self._world.timers.after(0, self._delete_some)
 
     def _delete(self, logs: list[PartitionLog], path: str) -> None:
         partitions = self._partitions
@@ -387,7 +463,7 @@ class Replicas:
             log.release()
         wanted = [log.partition for log in logs]
         delay_s = max(log.config.file_delete_delay_ms for log in logs) / 1000
-        partitions.world.workers.run(
+        self._world.workers.run(
             lambda: directory.delete(*(name for name in wanted if name in directory.logs)),
             lambda _: self._discarded_logs.remove_later(directory, delay_s),
             lambda problem: self._discarded_logs.on_problem(path, problem),

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Clock
-from ottla.broker.cluster.cluster_metadata import ClusterMetadata
-from ottla.broker.cluster.node_identity import NodeIdentity
+from ottla.broker.cluster.cluster_metadata import ClusterMetadata, NodeIdentity
 
 _ALL: Final = "*"
 

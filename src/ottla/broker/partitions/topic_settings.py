@@ -5,7 +5,7 @@ Resolved once per set of overrides and shared: ten thousand partitions without s
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ottla.config.parse import ConfigError, Values
 from ottla.config.topic import resolve_topic
@@ -29,8 +29,7 @@ _INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
 """Kafka's own way around the lower bound of `segment.bytes`, for its tests; a directory may have it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSettings:
+class TopicSettings(NamedTuple):
     """What a topic's overrides, the broker's settings and the defaults come to."""
 
     log: LogConfig
@@ -49,7 +48,7 @@ def topic_settings(overrides: Mapping[str, str], broker: Values | None = None) -
     values = resolve_topic(_usable(overrides), broker)
     log = LogConfig.of_settings(values)
     if _INTERNAL_SEGMENT_BYTES in overrides:
-        log = replace(log, segment_bytes=int(overrides[_INTERNAL_SEGMENT_BYTES]))
+        log = log._replace(segment_bytes=int(overrides[_INTERNAL_SEGMENT_BYTES]))
     return TopicSettings(
         log=log,
         rules=_produce_rules(values),

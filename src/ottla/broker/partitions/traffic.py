@@ -42,7 +42,7 @@ class Traffic:
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicTraffic] = {}
-        self._gone = TopicTraffic()
+        self.gone = TopicTraffic()
 
     def of(self, topic: str) -> TopicTraffic:
         found = self.topics.get(topic)
@@ -52,8 +52,8 @@ class Traffic:
 
     def forget(self, topic: str) -> None:
         if gone := self.topics.pop(topic, None):
-            self._gone += gone
+            self.gone += gone
 
     @property
     def total(self) -> TopicTraffic:
-        return sum(self.topics.values(), self._gone)
+        return sum(self.topics.values(), self.gone)

@@ -15,29 +15,20 @@ metadata has any limit for users or client ids; without one, nothing is counted.
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from ottla.apis.table import APIS
 from ottla.base.ports import Timer, Timers
-from ottla.broker.partitions.repeated_requests import RepeatedRequests
 from ottla.config.parse import Values
 from ottla.machines.metadata.image.quotas_image import QuotasImage
-from ottla.machines.quota.accounts import Accounts
-from ottla.machines.quota.applicable_limit import Limit, Quotas, find_limit
-from ottla.machines.quota.sampled_rate import SampledRate, Windows
-from ottla.runtime.api_access import ACCESS, Quota
-from ottla.runtime.metering import Metering
+from ottla.machines.quota.limits import FETCH, MUTATION, PRODUCE, REQUEST, Accounts, Limit, Quotas, find_limit
+from ottla.machines.quota.rates import SampledRate, Windows
 from ottla.runtime.request import ClientConnection, RequestContext
+from ottla.runtime.session import Metering
+from ottla.security.api_access import Quota
 from ottla.wire.message import Message
-
-PRODUCE: Final = "producer_byte_rate"
-FETCH: Final = "consumer_byte_rate"
-REQUEST: Final = "request_percentage"
-MUTATION: Final = "controller_mutation_rate"
 
 _OF_CLIENTS: Final = (PRODUCE, FETCH, REQUEST, MUTATION)
 _SWEEP_S: Final = 60.0
 _MOST_REMEMBERED: Final = 10_000
-_PRODUCES: Final = frozenset(key for key, access in ACCESS.items() if access.quota is Quota.PRODUCE)
-_FETCHES: Final = frozenset(key for key, access in ACCESS.items() if access.quota is Quota.FETCH)
-_EXEMPT: Final = frozenset(key for key, access in ACCESS.items() if access.quota is Quota.EXEMPT)
 
 
 class ClientLimits(NamedTuple):
@@ -65,7 +56,7 @@ def windows_of(values: Values) -> Windows:
 class ClientQuotas:
     """See the module. `told` hears of the metering whenever limits come or go: itself, or None without limits."""
 
-    def __init__(self, timers: Timers, values: Values, repeated_requests: RepeatedRequests | None = None) -> None:
+    def __init__(self, timers: Timers, values: Values) -> None:
         windows = windows_of(values)
         self.produce = Accounts(windows)
         self.fetch = Accounts(windows)
@@ -73,7 +64,6 @@ class ClientQuotas:
         self.exempt = SampledRate(windows)
         self.told: Callable[[Metering | None], None] = _nobody
         self._timers = timers
-        self._repeated_requests = repeated_requests
         self._quotas: Quotas = {}
         self._has_limits = False
         self._limits: dict[tuple[str, str], ClientLimits] = {}
@@ -86,8 +76,6 @@ class ClientQuotas:
         self._quotas = quotas.by_entity
         self._limits.clear()
         self._has_limits = any(key in values for values in self._quotas.values() for key in _OF_CLIENTS)
-        if self._repeated_requests is not None:
-            self._repeated_requests.forget()
         if self._has_limits and self._sweep is None:
             self._sweep = self._timers.every(_SWEEP_S, self._expire)
         elif not self._has_limits and self._sweep is not None:
@@ -127,33 +115,24 @@ class ClientQuotas:
             )
         return limits
 
-    def counts_produce(self, context: RequestContext) -> bool:
-        """Whether every produce request of this client has to be seen."""
-        limits = self.limits_of(context)
-        return limits is not None and (limits.produce is not None or limits.request is not None)
-
-    def counts_requests(self, context: RequestContext) -> bool:
-        """Whether every request of this client has to be seen, for the time that it takes."""
-        limits = self.limits_of(context)
-        return limits is not None and limits.request is not None
-
     def charge(self, context: RequestContext, reply: Message | None) -> int:
         """See `Metering`."""
         told_ms: int = getattr(reply, "throttle_time_ms", 0)
         limits = self.limits_of(context)
-        key = context.api_key
         if limits is None:
             return told_ms
         now_ms = self.now_ms()
-        if key in _EXEMPT:
+        row = APIS.get(context.api_key)
+        quota = row.access.quota if row is not None else Quota.REQUEST
+        if quota is Quota.EXEMPT:
             context.connection.charged_to = None
             self.exempt.record(_percentage(context.worked_s), now_ms)
             return told_ms
         context.connection.charged_to = context.connection.principal, context.client_id or ""
-        if key in _FETCHES:
+        if quota is Quota.FETCH:
             return told_ms
         bytes_ms = request_ms = 0
-        if limits.produce is not None and key in _PRODUCES:
+        if limits.produce is not None and quota is Quota.PRODUCE:
             bytes_ms = self.produce.charge(limits.produce, context.size, now_ms)
         if limits.request is not None and reply is not None:
             request_ms = self.request.charge(limits.request, _percentage(context.worked_s), now_ms)

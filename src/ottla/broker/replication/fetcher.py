@@ -11,7 +11,9 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from ottla.base.ports import Timers
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_events import PartitionEvents
 from ottla.broker.replication.followed import FollowedPartition
 from ottla.broker.replication.follower_session import SESSION_ERRORS, FollowerSession, Key
 from ottla.broker.replication.leader_lines import LeaderLines
@@ -33,11 +35,21 @@ _EARLIEST: Final = -2
 class Fetcher:
     """The `number`th of those that follow `leader_id`. `is_asking`: a request is under way."""
 
-    def __init__(self, partitions: "Partitions", leaders: LeaderLines, leader_id: int, number: int) -> None:
+    def __init__(
+        self,
+        partitions: "Partitions",
+        timers: Timers,
+        events: PartitionEvents,
+        leaders: LeaderLines,
+        leader_id: int,
+        number: int,
+    ) -> None:
         self.leader_id = leader_id
         self.number = number
         self.followed: dict[Key, FollowedPartition] = {}
         self._partitions = partitions
+        self._timers = timers
+        self._events = events
         self._leaders = leaders
         self._session = FollowerSession()
         self._pauses = Pauses(self._integer("replica.fetch.backoff.ms"))
@@ -51,9 +63,11 @@ class Fetcher:
     # What is followed
 
     def follow(self, partition: Partition) -> None:
-        followed = FollowedPartition(self._partitions, partition, self._integer("replica.fetch.backoff.ms"))
+        followed = FollowedPartition(
+            self._partitions, self._events, partition, self._integer("replica.fetch.backoff.ms")
+        )
         self.followed[followed.key] = followed
-        self._go_on(followed)
+        self._fetch_again(followed)
 
     def leave(self, key: Key) -> None:
         if self.followed.pop(key, None) is not None:
@@ -69,12 +83,12 @@ class Fetcher:
         """What was appended is on the disk, and may be told of."""
         followed = self.followed.get((partition.topic_id, partition.name.partition))
         if followed is not None and followed.partition is partition:
-            self._go_on(followed)
+            self._fetch_again(followed)
 
     def _is_followed(self, followed: FollowedPartition) -> bool:
         return self.followed.get(followed.key) is followed
 
-    def _go_on(self, followed: FollowedPartition) -> None:
+    def _fetch_again(self, followed: FollowedPartition) -> None:
         if not self._is_followed(followed):
             return
         if followed.partition.must_be_flushed:
@@ -88,14 +102,14 @@ class Fetcher:
         if self._is_followed(followed):
             self._session.leave_out(followed.key)
             pause_s = followed.pauses.next_ms() / 1000
-            later(self._partitions.world.timers, pause_s, lambda: self._go_on(followed))
+            later(self._timers, pause_s, lambda: self._fetch_again(followed))
 
     # Asking
 
     def _ask_in(self, delay_s: float) -> None:
         if not self._is_due and not self.is_asking:
             self._is_due = True
-            later(self._partitions.world.timers, delay_s, self._on_due)
+            later(self._timers, delay_s, self._on_due)
 
     def _on_due(self) -> None:
         self._is_due = False
@@ -105,7 +119,7 @@ class Fetcher:
         if self.is_asking or self._is_stopped or not self._session.wanted:
             return
         self.is_asking = True
-        ask_surely(self._partitions.world.timers, self._send, self._on_reply, self._on_no_reply)
+        ask_surely(self._timers, self._send, self._on_reply, self._on_no_reply)
 
     def _send(self, then: Then, failed: Failed) -> None:
         identity = self._partitions.identity
@@ -136,7 +150,7 @@ class Fetcher:
         self.is_asking = False
         if self._is_stopped:
             return
-        timers = self._partitions.world.timers
+        timers = self._timers
         error = ErrorCode(reply.error_code)
         self._session.on_reply(error, reply.session_id)
         if error:
@@ -168,15 +182,15 @@ class Fetcher:
             return
         if step is Step.WAIT:
             _log.debug("%s: node %s answers %s", followed.partition.name, self.leader_id, error.name)
-        can_go_on = step is not Step.WAIT and (
+        can_continue = step is not Step.WAIT and (
             followed.take(data) if step is Step.TAKE else followed.truncate(data.diverging_epoch)
         )
-        if can_go_on:
+        if can_continue:
             followed.pauses.on_success()
             wait_s = self._count_against_quota(followed, data)
             if wait_s:
                 self._session.leave_out(followed.key)
-                later(self._partitions.world.timers, wait_s, lambda: self._go_on(followed))
+                later(self._timers, wait_s, lambda: self._fetch_again(followed))
             else:
                 self._go_on_at_once(followed)
         else:
@@ -195,7 +209,7 @@ class Fetcher:
         """In the request that follows the reply that is being dealt with."""
         self.is_asking = True
         try:
-            self._go_on(followed)
+            self._fetch_again(followed)
         finally:
             self.is_asking = False
 
@@ -209,7 +223,7 @@ class Fetcher:
         def on_first(leader_start_offset: int) -> None:
             if followed.start_within(leader_start_offset, leader_end_offset):
                 followed.pauses.on_success()
-                self._go_on(followed)
+                self._fetch_again(followed)
             else:
                 self._hold(followed)
 
@@ -226,7 +240,7 @@ class Fetcher:
                 then(answer.offset)
 
         ask_surely(
-            self._partitions.world.timers,
+            self._timers,
             lambda *heard: self._send_offset_question(followed, timestamp, *heard),
             on_reply,
             lambda _: self._hold(followed),

@@ -8,7 +8,9 @@ it, for partitions that come while a request is under way on the first.
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import TopicPartition
+from ottla.base.ports import Timers
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_events import PartitionEvents
 from ottla.broker.replication.fetcher import Fetcher
 from ottla.broker.replication.leader_lines import LeaderLines
 
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
 
 
 class Fetchers:
-    def __init__(self, partitions: "Partitions", leaders: LeaderLines) -> None:
+    def __init__(self, partitions: "Partitions", timers: Timers, events: PartitionEvents, leaders: LeaderLines) -> None:
         self._partitions = partitions
+        self._timers = timers
+        self._events = events
         self._leaders = leaders
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         self._homes: dict[TopicPartition, tuple[Partition, int, Fetcher]] = {}
@@ -56,7 +60,9 @@ class Fetchers:
     def _fetcher(self, leader_id: int, number: int) -> Fetcher:
         fetcher = self._fetchers.get((leader_id, number))
         if fetcher is None:
-            fetcher = self._fetchers[leader_id, number] = Fetcher(self._partitions, self._leaders, leader_id, number)
+            fetcher = self._fetchers[leader_id, number] = Fetcher(
+                self._partitions, self._timers, self._events, self._leaders, leader_id, number
+            )
         return fetcher
 
     def _leave(self, name: TopicPartition) -> None:

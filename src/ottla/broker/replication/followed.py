@@ -8,17 +8,15 @@ A log that is cut is flushed by a worker before the leader is asked for what com
 the old end back behind new batches.
 """
 
-import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import announce
+from ottla.broker.partitions.partition_events import PartitionEvents
 from ottla.broker.replication.follower_session import Key, Position
 from ottla.log.errors import STORAGE_PROBLEMS, OffsetOutOfRange
-from ottla.machines.partition.following import Pauses
-from ottla.machines.partition.truncation import EpochEnd, start_within, truncation_offset
+from ottla.machines.partition.following import EpochEnd, Pauses, start_within, truncation_offset
 from ottla.records.batch import checksum_matches, complete_batches
 from ottla.records.header import BatchHeader, CorruptBatch
 from ottla.wire.messages import FetchResponse
@@ -26,16 +24,17 @@ from ottla.wire.messages import FetchResponse
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
 
-_log = logging.getLogger(__name__)
-
 
 class FollowedPartition:
     """Methods that change the log return whether it can be fetched on: if not, something is wrong, here or there."""
 
-    __slots__ = ("_partitions", "leader_epoch", "partition", "pauses")
+    __slots__ = ("_events", "_partitions", "leader_epoch", "partition", "pauses")
 
-    def __init__(self, partitions: "Partitions", partition: Partition, most_pause_ms: int) -> None:
+    def __init__(
+        self, partitions: "Partitions", events: PartitionEvents, partition: Partition, most_pause_ms: int
+    ) -> None:
         self._partitions = partitions
+        self._events = events
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.pauses = Pauses(most_pause_ms)
@@ -58,7 +57,8 @@ class FollowedPartition:
             self._follow_offsets(data.high_watermark, data.log_start_offset)
         except (CorruptBatch, OffsetOutOfRange) as problem:
             # A batch of which the way has changed the offsets overlaps the next one, or seems to.
-            _log.error("%s: the leader sent a corrupt batch: %s", self.partition.name, problem)
+            name = self.partition.name
+            self._partitions.troubles.error(name, "%s: the leader sent a corrupt batch: %s", name, problem)
             return False
         except STORAGE_PROBLEMS as problem:
             self._partitions.on_storage_problem(self.partition, problem)
@@ -85,7 +85,9 @@ class FollowedPartition:
             return False  # Not even the first batch can be taken.
         appended = partition.append_as_follower(records[begin:end])
         if appended.error:
-            _log.error("%s: a batch of the leader cannot be appended: %s", partition.name, appended.error.name)
+            self._partitions.troubles.error(
+                partition.name, "%s: cannot append a batch from the leader: %s", partition.name, appended.error.name
+            )
             return False
         self._partitions.has_news_for_checkpoints = True
         return True
@@ -106,15 +108,16 @@ class FollowedPartition:
         if not checksum_matches(records, position, header):
             raise CorruptBatch(f"the checksum of the batch at offset {header.base_offset} does not match")
         if log.log_end_offset > log.log_start_offset or header.last_offset < log.log_end_offset:
-            _log.error(
-                "%s: asked for offset %s, and got a batch from %s on",
+            self._partitions.troubles.error(
+                self.partition.name,
+                "%s: fetched offset %s, and the leader sent a batch that begins at %s",
                 self.partition.name,
                 log.log_end_offset,
                 header.base_offset,
             )
             return -1
         log.truncate_fully(header.base_offset)
-        self._partitions.on_cut(self.partition)
+        self._events.on_truncated(self.partition)
         return position
 
     def _follow_offsets(self, high_watermark: int, log_start_offset: int) -> None:
@@ -147,11 +150,20 @@ class FollowedPartition:
         partitions, partition, log = self._partitions, self.partition, self.partition.log
         name, end_offset = partition.name, log.log_end_offset
         if is_empty:
-            _log.info("%s begins anew at %s: its leader has nothing of what it had up to %s", name, offset, end_offset)
+            partitions.rate_limited_log.info(
+                "%s: truncated fully, to begin at %s: its leader has nothing of this replica's log, which ended at %s",
+                name,
+                offset,
+                end_offset,
+            )
         elif offset < log.high_watermark:
-            _log.warning("%s is cut from %s to %s, below %s", name, end_offset, offset, log.high_watermark)
+            partitions.rate_limited_log.warning(
+                "%s: truncated from %s to %s, below its high watermark %s", name, end_offset, offset, log.high_watermark
+            )
         elif offset < end_offset:
-            _log.info("%s is cut from %s to %s, as its leader's log is", name, end_offset, offset)
+            partitions.rate_limited_log.info(
+                "%s: truncated from %s to %s, to match its leader", name, end_offset, offset
+            )
         try:
             if is_empty:
                 log.truncate_fully(offset, durably=partition.is_changing_log)
@@ -162,7 +174,7 @@ class FollowedPartition:
             return False
         partition.awaits_flush = False
         partitions.has_news_for_checkpoints = True
-        partitions.on_cut(partition)
+        self._events.on_truncated(partition)
         if log.has_unsynced_cut:
-            flush(partitions, partition)
+            partitions.flushing.flush(partition)
         return True

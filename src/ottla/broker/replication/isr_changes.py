@@ -12,10 +12,10 @@ from ottla.base.ids import Uuid
 from ottla.base.ports import Timer
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.metadata.image.partition_image import RECOVERED
-from ottla.machines.partition.isr_proposal import IsrProposal
-from ottla.machines.partition.leader import LeaderState
+from ottla.machines.partition.leader import IsrProposal, LeaderState
 from ottla.runtime.apart import apart, ask_surely, later
 from ottla.runtime.channels import THIS_NODE, ControllerChannel, Failed, Then, newest_version
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterPartitionRequest, AlterPartitionResponse
 
@@ -31,9 +31,10 @@ _Asked = dict[tuple[Uuid, int], tuple[Partition, IsrProposal]]
 class IsrChanges:
     """`start` begins to look for followers that lag; `stop` ends that. `expansions` and `shrinks` are counted."""
 
-    def __init__(self, partitions: "Partitions", controller: ControllerChannel) -> None:
+    def __init__(self, partitions: "Partitions", world: World, controller: ControllerChannel) -> None:
         self._partitions = partitions
-        self._timers = partitions.world.timers
+        self._timers = world.timers
+        self._clock = world.clock
         self._controller = controller
         self._unsent: dict[Partition, IsrProposal] = {}
         self._is_asking = False
@@ -44,7 +45,7 @@ class IsrChanges:
 
     def start(self) -> None:
         interval_s = self._partitions.surroundings.max_lag_ms / 2 / 1000
-        self._timer = self._partitions.world.timers.every(interval_s, self.shrink)
+        self._timer = self._timers.every(interval_s, self.shrink)
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -62,7 +63,7 @@ class IsrChanges:
 
     def shrink(self) -> None:
         """Looks for followers that were not caught up for `replica.lag.time.max.ms`."""
-        now_ms = self._partitions.clock.now_ms()
+        now_ms = self._clock.now_ms()
         for partition in list(self._partitions.values()):
             state = partition.state
             if state is not None and state.followers:
@@ -72,13 +73,15 @@ class IsrChanges:
         proposal = state.propose_to_shrink(now_ms)
         if proposal is not None:
             late = sorted(set(state.isr) - set(proposal.isr))
-            _log.info("%s: replicas %s lag, and leave the ISR %s", partition.name, late, list(state.isr))
+            _log.debug(
+                "%s: replicas %s lag behind; removing them from the ISR %s", partition.name, late, list(state.isr)
+            )
             self._propose(partition, proposal)
         self._on_moved(partition, has_moved=state.on_time(now_ms))
 
     def on_brokers_changed(self) -> None:
         """Brokers came or went, which may have been waited for."""
-        now_ms = self._partitions.clock.now_ms()
+        now_ms = self._clock.now_ms()
         for partition in list(self._partitions.values()):
             if partition.state is not None and partition.state.followers:
                 self._on_moved(partition, has_moved=partition.state.on_time(now_ms))
@@ -165,7 +168,7 @@ class IsrChanges:
         if state is None or state.leader_epoch != proposal.leader_epoch:
             return False
         if error:
-            _log.info("%s: the ISR %s was not taken: %s", partition.name, list(proposal.isr), error.name)
+            _log.debug("%s: the controller refused the ISR %s: %s", partition.name, list(proposal.isr), error.name)
             return state.on_proposal_refused(proposal, error)
         if answer.leader_epoch == state.leader_epoch:
             self.expansions += len(answer.isr) > len(state.isr)

@@ -6,7 +6,7 @@ Addresses are those that the metadata have for the listener that brokers talk to
 from typing import Protocol
 
 from ottla.runtime.channels import Failed, Then
-from ottla.runtime.peers.node_connections import Line, NodeConnections
+from ottla.runtime.peers.node_connections import ConnectionName, NodeConnections
 from ottla.runtime.peers.remote_peers import FindBroker
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -56,5 +56,5 @@ class NoLeaders:
         """There is nothing to drop."""
 
 
-def _line(leader_id: int, fetcher: int) -> Line:
-    return Line(leader_id, f"fetcher-{fetcher}")
+def _line(leader_id: int, fetcher: int) -> ConnectionName:
+    return ConnectionName(leader_id, f"fetcher-{fetcher}")

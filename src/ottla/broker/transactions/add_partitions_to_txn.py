@@ -12,7 +12,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.transactions.coordinator_questions import Answered, Producer
 from ottla.broker.transactions.transaction_coordinators import Transactions
-from ottla.runtime.large_requests.divisions import MOST_BYTES_AT_ONCE
+from ottla.runtime.large_requests.parts import MOST_BYTES_AT_ONCE
 from ottla.runtime.large_requests.slow_lane import Steps
 from ottla.runtime.request import RequestContext, Respond
 from ottla.wire.errors import ErrorCode

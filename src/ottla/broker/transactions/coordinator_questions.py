@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.admin.settings.node_settings import NodeSettings
 from ottla.broker.cluster.cluster_metadata import ClusterMetadata
 from ottla.broker.coordination.placement import partition_of
 from ottla.runtime.channels import PeerChannel
 from ottla.runtime.world import World
+from ottla.serving.node_settings import NodeSettings
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 

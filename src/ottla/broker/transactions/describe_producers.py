@@ -4,9 +4,8 @@ from ottla.broker.partitions.held_partitions import Partitions
 from ottla.log.producer_state import Producer
 from ottla.machines.metadata.topic_names import name_problem
 from ottla.runtime.request import RequestContext, Respond
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import ErrorCode, error_with_message
 from ottla.wire.messages import DescribeProducersRequest, DescribeProducersResponse
-from ottla.wire.told import told
 
 _Answer = DescribeProducersResponse.PartitionResponse
 
@@ -40,7 +39,7 @@ def _answer(partitions: Partitions, topic: str, index: int) -> DescribeProducers
 
 
 def _refused(index: int, error: ErrorCode, message: str | None) -> _Answer:
-    error, message = told(error, message)
+    error, message = error_with_message(error, message)
     return _Answer(partition_index=index, error_code=error, error_message=message)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition
+from ottla.base.ports import Clock
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_end import announce, append
 from ottla.broker.partitions.purgatory import Operation, Place
@@ -58,6 +59,7 @@ class MarkerServices(NamedTuple):
     """What writing takes: the logs, the guards that a marker revokes, and the groups whose offsets it decides on."""
 
     partitions: "Partitions"
+    clock: Clock
     verifications: "Verifications"
     groups: "Groups"
 
@@ -71,6 +73,7 @@ class _Writing(Operation):
 
     __slots__ = (
         "_awaited",
+        "_clock",
         "_errors",
         "_groups",
         "_groups_of_offsets",
@@ -83,7 +86,7 @@ class _Writing(Operation):
 
     def __init__(self, services: MarkerServices, marker: Marker, then: Callable[[Errors], None]) -> None:
         super().__init__(_NOBODY)
-        self._partitions, self._verifications, self._groups_of_offsets = services
+        self._partitions, self._clock, self._verifications, self._groups_of_offsets = services
         self._marker = marker
         self._then = then
         self._errors: Errors = {}
@@ -118,7 +121,7 @@ class _Writing(Operation):
             return error
         marker = EndTransactionMarker(self._marker.committed, self._marker.coordinator_epoch)
         data = build_end_transaction_marker(
-            marker, self._marker.producer_id, self._marker.producer_epoch, self._partitions.clock.now_ms()
+            marker, self._marker.producer_id, self._marker.producer_epoch, self._clock.now_ms()
         )
         appended = append(self._partitions, partition, data, AppendOrigin.COORDINATOR)
         if appended.error:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ottla.base.ports import Timers
-from ottla.broker.cluster.node_identity import NodeIdentity
+from ottla.broker.cluster.cluster_metadata import NodeIdentity
 from ottla.runtime.apart import apart, ask_as_node
 from ottla.runtime.attribution import attributed
 from ottla.runtime.channels import ControllerChannel

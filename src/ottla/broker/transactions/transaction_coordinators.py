@@ -7,13 +7,14 @@ kept at hand, so that a decision never waits. Settings are one object, brought u
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ottla.broker.coordination.coordinated_partition import State
+from ottla.broker.coordination.coordinated_partition import CoordinatorState
 from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.broker.transactions.transaction_markers import TransactionMarkers
 from ottla.machines.metadata.image.features import TRANSACTION_VERSION
 from ottla.machines.transaction.settings import TransactionSettings
 from ottla.runtime.attribution import attributed
 from ottla.runtime.channels import PeerChannel
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
 
@@ -29,9 +30,10 @@ _NONE = -1
 class Transactions(TopicCoordinator["TransactionCoordinator"]):
     """`submit` and `query` take a transactional id."""
 
-    def __init__(self, partitions: "Partitions", peers: PeerChannel, producer_ids: "ProducerIds") -> None:
+    def __init__(self, partitions: "Partitions", world: World, peers: PeerChannel, producer_ids: "ProducerIds") -> None:
         super().__init__(
             partitions,
+            world,
             CoordinatorTopic.TRANSACTION_STATE,
             TOPIC,
             "transaction.state.log.num.partitions",
@@ -39,7 +41,7 @@ class Transactions(TopicCoordinator["TransactionCoordinator"]):
             commit_timeout_ms=partitions.node_settings.effective.integer("request.timeout.ms"),
         )
         self.settings = TransactionSettings()
-        self.markers = TransactionMarkers(partitions.metadata, peers, partitions.world, self)
+        self.markers = TransactionMarkers(partitions.metadata, peers, world, self)
         self._producer_ids = producer_ids
         self._spare_id = _NONE
         self._is_taking = False
@@ -74,7 +76,7 @@ class Transactions(TopicCoordinator["TransactionCoordinator"]):
 
     def _needs_id(self, transactional_id: str) -> bool:
         led = self.find(transactional_id)
-        if led is None or led.state is not State.ACTIVE:
+        if led is None or led.state is not CoordinatorState.ACTIVE:
             return False
         known = led.machine.transactions.get(transactional_id)
         return known is None or known.is_epoch_exhausted

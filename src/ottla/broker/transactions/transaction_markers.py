@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
+from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, CoordinatorState
 from ottla.machines.metadata.image.partition_image import NO_LEADER
 from ottla.runtime.apart import apart, ask_surely, later
 from ottla.runtime.channels import Failed, PeerChannel, Then
@@ -114,7 +114,7 @@ class _Ending:
     def _write(self) -> None:
         if not self._markers.is_current(self):
             return
-        if self._coordinator.state is State.CLOSED:
+        if self._coordinator.state is CoordinatorState.CLOSED:
             self._markers.forget(self)
         elif by_leader := self._remaining_by_leader():
             self._ask_leaders(by_leader)
@@ -197,7 +197,12 @@ class _Ending:
             return
         for partition, error in errors.items():
             if error in _FENCED:
-                _log.warning("%s: no marker for %s: %s", partition, self.end.transactional_id, error.name)
+                _log.warning(
+                    "%s: could not write the transaction marker of %s: %s",
+                    partition,
+                    self.end.transactional_id,
+                    error.name,
+                )
                 self._markers.forget(self)
                 return
             if not error or not self._markers.metadata.knows(*partition):

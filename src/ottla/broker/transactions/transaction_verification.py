@@ -17,9 +17,9 @@ from ottla.records.header import BatchHeader
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from ottla.broker.admin.settings.node_settings import NodeSettings
     from ottla.broker.partitions.partition import Partition
     from ottla.broker.transactions.coordinator_questions import CoordinatorQuestions
+    from ottla.serving.node_settings import NodeSettings
 
 # What a client may not know from a Produce is told as something that it tries again after.
 _TRY_AGAIN = frozenset(

@@ -3,6 +3,7 @@
 from functools import partial
 
 from ottla.base.ids import TopicPartition
+from ottla.base.ports import Clock
 from ottla.broker.coordination.coordinators import Groups
 from ottla.broker.partitions.held_partitions import Partitions
 from ottla.broker.transactions.marker_writing import Errors, Marker, MarkerServices, write_markers
@@ -17,6 +18,7 @@ _PartitionResult = WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult
 
 def handle_write_txn_markers(
     partitions: Partitions,
+    clock: Clock,
     verifications: Verifications,
     groups: Groups,
     _context: RequestContext,
@@ -25,7 +27,7 @@ def handle_write_txn_markers(
 ) -> None:
     errors: dict[int, Errors] = {}
     remaining = len(request.markers)
-    services = MarkerServices(partitions, verifications, groups)
+    services = MarkerServices(partitions, clock, verifications, groups)
 
     def on_written(producer_id: int, written: Errors) -> None:
         nonlocal remaining

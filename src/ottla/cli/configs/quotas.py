@@ -20,8 +20,11 @@ _TITLES: Final = {"user": "user-principal", "client-id": "client-id", "ip": "ip"
 
 
 def describe(admin: Admin, entities: Sequence[Entity]) -> None:
+    from ottla.client.membership.assignors.java_order import in_sized_hash_order
+
     for found, values in _found(admin, entities).items():
-        shown = ", ".join(f"{name}={java_double(value)}" for name, value in values.items())
+        # As Java's map has them: scripts compare lines.
+        shown = ", ".join(f"{name}={java_double(values[name])}" for name in in_sized_hash_order(values))
         print(f"Quota configs for {entity_text(dict(found.parts))} are {shown}")
 
 

@@ -7,5 +7,6 @@
 `console_consumer_options`  its options
 `formatters`                a record to what is printed
 `coordinator_formatters`    records of Kafka's own topics as JSON
+`schema_console`            the same with schemas of a registry, as Confluent's tools
 `client_properties`         settings of clients from files and key=value options
 """

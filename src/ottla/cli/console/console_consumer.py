@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ids import TopicPartition
@@ -29,10 +29,10 @@ def main(arguments: list[str]) -> int:
     return run_program(PROGRAM, arguments, run, help_with_options=True)
 
 
-def run(given: Given) -> int:
+def run(given: Given, make_formatter: Callable[[Given], Formatter] | None = None) -> int:
     check(given)
     settings = _settings(given)
-    shows = _formatter(given)
+    shows = (make_formatter or _formatter)(given)
     begin = offset_of(given)
     limit = given.get_integer("max-messages")
     timeout_ms = given.get_integer("timeout-ms")
@@ -167,13 +167,17 @@ def _set_group(given: Given, settings: dict[str, object], named: list[str | None
     settings.setdefault("enable.auto.commit", "false")
 
 
-def _formatter(given: Given) -> Formatter:
+def formatter_properties(given: Given) -> dict[str, str]:
     pairs = one_of(given, "property", "formatter-property", _DEPRECATED)
     properties = {**read_file(given.get("formatter-config")), **parse_pairs(given.all(pairs))}
     for option, name in (("key-deserializer", "key.deserializer"), ("value-deserializer", "value.deserializer")):
         if option in given:
             properties[name] = given.text(option)
+    return properties
+
+
+def _formatter(given: Given) -> Formatter:
     try:
-        return formatter(given.text("formatter"), properties)
+        return formatter(given.text("formatter"), formatter_properties(given))
     except Terse as problem:
         raise UsageError(str(problem)) from None

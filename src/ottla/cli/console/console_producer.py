@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from ottla.cli.console.client_properties import one_of, parse_pairs, read_file
 from ottla.cli.console.console_producer_options import PROGRAM, SETTINGS
-from ottla.cli.console.line_reader import LineReader
+from ottla.cli.console.line_reader import LineReader, ParsedLine
 from ottla.cli.failures import Terse, told
 from ottla.cli.options.checks import UsageError, require, run_program
 from ottla.cli.options.reading import Given
@@ -25,11 +26,15 @@ def main(arguments: list[str]) -> int:
     return run_program(PROGRAM, arguments, run, help_with_options=True)
 
 
-def run(given: Given) -> int:
+class Reader(Protocol):
+    def lines(self, source: BinaryIO) -> Iterator[ParsedLine]: ...
+
+
+def run(given: Given, make_reader: Callable[[dict[str, str]], Reader] = LineReader) -> int:
     require(given, "topic")
     if "bootstrap-server" not in given:
         raise UsageError("Error while validating the bootstrap address\n")
-    settings, reader = _settings(given), LineReader(_reader_properties(given))
+    settings, reader = _settings(given), make_reader(_reader_properties(given))
     if given.text("line-reader") != _LINE_READER:
         raise Terse(f"java.lang.ClassNotFoundException: {given.text('line-reader')}")
     return _send(given.text("topic"), settings, reader, waits="sync" in given)
@@ -54,7 +59,7 @@ def _reader_properties(given: Given) -> dict[str, str]:
     return {**read_file(given.get("reader-config")), **parse_pairs(given.all(pairs))}
 
 
-def _send(topic: str, settings: dict[str, str], reader: LineReader, *, waits: bool) -> int:
+def _send(topic: str, settings: dict[str, str], reader: Reader, *, waits: bool) -> int:
     """A record that could not be sent is told of; the others are sent all the same, and the status is Kafka's 0.
 
     With `--sync` the first such record is the last, and raises.

@@ -63,7 +63,7 @@ class DefaultFormatter:
         self._end = properties.get("line.separator", "\n").encode()
         self._between_headers = properties.get("headers.separator", ",").encode()
         self._null = properties.get("null.literal", "null").encode()
-        self._show_key, self._show_value, self._show_header = (_shown(properties.get(name)) for name in _DESERIALIZERS)
+        self.show_key, self.show_value, self._show_header = (_shown(properties.get(name)) for name in _DESERIALIZERS)
 
     def __call__(self, record: ConsumerRecord) -> bytes:
         fields: list[bytes] = []
@@ -80,9 +80,9 @@ class DefaultFormatter:
                 self._between_headers.join(self._header(record, one) for one in record.headers) or b"NO_HEADERS"
             )
         if self._key:
-            fields.append(self._field(self._show_key, record, record.key))
+            fields.append(self._field(self.show_key, record, record.key))
         if self._value:
-            fields.append(self._field(self._show_value, record, record.value))
+            fields.append(self._field(self.show_value, record, record.value))
         return self._separator.join(fields) + self._end if fields else b""
 
     def _header(self, record: ConsumerRecord, header: tuple[str, bytes | None]) -> bytes:

@@ -31,7 +31,7 @@ class LineError(OttlaError):
         return f"org.apache.kafka.common.KafkaException: {super().__str__()}"
 
 
-class Line(NamedTuple):
+class ParsedLine(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: list[tuple[str, bytes | None]]
@@ -68,11 +68,11 @@ class LineReader:
             if one == other:
                 raise LineError(f"{first} and {second} may not be equal")
 
-    def lines(self, source: BinaryIO) -> Iterator[Line]:
+    def lines(self, source: BinaryIO) -> Iterator[ParsedLine]:
         for number, line in enumerate(source, 1):
             yield self.parse(line.rstrip(b"\n").removesuffix(b"\r").decode(errors="surrogateescape"), number)
 
-    def parse(self, line: str, number: int) -> Line:
+    def parse(self, line: str, number: int) -> ParsedLine:
         begin = 0
         headers: list[tuple[str, bytes | None]] = []
         if (
@@ -84,7 +84,7 @@ class LineReader:
         key = self._until(line, begin, self._key_separator, "key separator", number) if self._parse_key else None
         if key is not None:
             begin += len(key) + len(self._key_separator)
-        return Line(self._bytes(key), self._bytes(line[begin:]), headers)
+        return ParsedLine(self._bytes(key), self._bytes(line[begin:]), headers)
 
     def _until(self, line: str, begin: int, mark: str, what: str, number: int) -> str | None:
         at = line.find(mark, begin)

@@ -64,5 +64,5 @@ def _check_advertised(config: NodeConfig) -> Iterator[Finding]:
     if not given:
         for listener in config.listeners:
             if not listener.for_controllers and listener.host in ("", *EVERY_INTERFACE):
-                what = f"{listener} listens on every interface, and clients are told this machine's own name"
+                what = f"{listener} listens on every interface, and clients get this machine's own name as its address"
                 yield Finding(AREA, NOTE, what, "Set advertised.listeners if clients cannot resolve it.")

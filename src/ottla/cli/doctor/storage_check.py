@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from ottla.base.errors import OttlaError
 from ottla.cli.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding
-from ottla.log import names
+from ottla.cli.text_tables import counted
+from ottla.log import file_names
 from ottla.log.disk import OsDisk
 from ottla.node.config import NodeConfig
 from ottla.node.storage.meta_properties import inspect, verify
@@ -31,7 +32,7 @@ def check_storage(config: NodeConfig, *, may_format: bool, now_s: float) -> list
 
 def is_in_use(path: str) -> bool:
     """A running node, of ours or Apache Kafka's, holds the directory's lock."""
-    lock = f"{path}/{names.LOCK}"
+    lock = f"{path}/{file_names.LOCK}"
     if not os.path.exists(lock) or not os.access(lock, os.W_OK):
         return False
     try:
@@ -49,7 +50,7 @@ def _check_directory(path: str, *, may_format: bool, now_s: float) -> Iterator[F
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         yield Finding(AREA, PROBLEM, f"{path}: this user may not read and write it", f"chown or chmod {path}.")
         return
-    if not os.path.exists(f"{path}/{names.META_PROPERTIES}"):
+    if not os.path.exists(f"{path}/{file_names.META_PROPERTIES}"):
         yield _not_formatted(path, may_format=may_format)
     elif is_in_use(path):
         yield Finding(AREA, NOTE, f"{path}: a node is running on it", "Stop it before another one starts here.")
@@ -75,23 +76,23 @@ def _not_formatted(path: str, *, may_format: bool) -> Finding:
     if may_format and not os.listdir(path):
         return Finding(AREA, OK, f"{path} is empty; the node formats it")
     advice = "Format it: kafka-storage format -t ID -c FILE, with an ID from kafka-storage random-uuid."
-    return Finding(AREA, PROBLEM, f"{path} is not formatted: it has no {names.META_PROPERTIES}", advice)
+    return Finding(AREA, PROBLEM, f"{path} is not formatted: it has no {file_names.META_PROPERTIES}", advice)
 
 
 def _left(path: str) -> Iterator[Finding]:
     """How the last node that used the directory went."""
     entries = os.listdir(path)
     partitions = sum(1 for name in entries if os.path.isdir(f"{path}/{name}") and name[-1:].isdecimal())
-    is_used = names.LOCK in entries
-    if is_used and names.CLEAN_SHUTDOWN not in entries:
+    is_used = file_names.LOCK in entries
+    if is_used and file_names.CLEAN_SHUTDOWN not in entries:
         yield Finding(
             AREA,
             NOTE,
-            f"{path}: the last node was not stopped in good order; the next start checks {partitions} partitions "
-            "from their recovery points",
+            f"{path}: the last node was not stopped in good order; the next start checks "
+            f"{counted(partitions, 'partition')} from the recovery point",
         )
     else:
-        yield Finding(AREA, OK, f"{path}: formatted, {partitions} partitions")
+        yield Finding(AREA, OK, f"{path}: formatted, {counted(partitions, 'partition')}")
 
 
 def _room(path: str) -> Iterator[Finding]:

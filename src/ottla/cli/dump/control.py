@@ -31,7 +31,7 @@ def control_text(record: Record, batch: Buffer, header: BatchHeader) -> str:
 def _message_text(record: Record) -> str:
     # Brings in the schemas, which most logs do not need.
     from ottla.cli.dump.kafka_json import json_text, message_json
-    from ottla.records.kraft_control import decode_control
+    from ottla.records.control import decode_control
 
     message = decode_control(record)
     assert message is not None, "a quorum's record, by its type"

@@ -9,17 +9,17 @@ from ottla.cli.dump.findings import Findings
 from ottla.cli.dump.indexes import dump_offset_index, dump_time_index
 from ottla.cli.dump.options import Options
 from ottla.cli.dump.state import STATE_FILES, dump_producer_snapshot, dump_transaction_index
-from ottla.log import names
+from ottla.log import file_names
 
 _BY_SUFFIX: dict[str, Callable[[str, Options, Findings], Iterator[str]]] = {
-    names.LOG: dump_batches,
+    file_names.LOG: dump_batches,
     ".checkpoint": dump_batches,
-    names.INDEX: dump_offset_index,
-    names.TIME_INDEX: dump_time_index,
-    names.PRODUCER_SNAPSHOT: lambda path, _options, _findings: dump_producer_snapshot(path),
-    names.TRANSACTION_INDEX: lambda path, _options, _findings: dump_transaction_index(path),
+    file_names.INDEX: dump_offset_index,
+    file_names.TIME_INDEX: dump_time_index,
+    file_names.PRODUCER_SNAPSHOT: lambda path, _options, _findings: dump_producer_snapshot(path),
+    file_names.TRANSACTION_INDEX: lambda path, _options, _findings: dump_transaction_index(path),
 }
-_ON_ITS_WAY = (names.DELETED, names.CLEANED, names.SWAP)
+_ON_ITS_WAY = (file_names.DELETED, file_names.CLEANED, file_names.SWAP)
 
 
 class UnknownFileError(OttlaError):
@@ -40,7 +40,7 @@ def dump_any_file(path: str, options: Options, findings: Findings) -> Iterator[s
     if name in STATE_FILES:
         return STATE_FILES[name](path)
     stem, suffix = os.path.splitext(path)
-    if suffix in _ON_ITS_WAY and stem.endswith(names.LOG):
+    if suffix in _ON_ITS_WAY and stem.endswith(file_names.LOG):
         return dump_batches(path, options, findings)
     lines = dump_segment_file(path, options, findings)
     if lines is None:
@@ -52,7 +52,7 @@ def is_printable(name: str) -> bool:
     """Whether a directory's file is printed unasked. Of segments on their way in or out, only the log is."""
     stem, suffix = os.path.splitext(name)
     if suffix in _ON_ITS_WAY:
-        return stem.endswith(names.LOG)
+        return stem.endswith(file_names.LOG)
     return name in STATE_FILES or suffix in _BY_SUFFIX
 
 
@@ -67,5 +67,5 @@ def printable_files(path: str) -> Iterator[str]:
         if name not in directories and is_printable(name):
             yield os.path.join(path, name)
     for name in directories:
-        if names.parse_partition_dir(name) is not None:
+        if file_names.parse_partition_dir(name) is not None:
             yield from printable_files(os.path.join(path, name))

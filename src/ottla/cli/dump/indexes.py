@@ -11,7 +11,7 @@ from ottla.base.ports import File
 from ottla.cli.dump.disk import ReadOnlyDisk
 from ottla.cli.dump.findings import Findings, Pairs
 from ottla.cli.dump.options import Options
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.errors import CorruptFile
 from ottla.log.index import OffsetIndex, TimeIndex
 from ottla.log.scan import scan_batches, scan_headers
@@ -25,7 +25,7 @@ _NO_TIMESTAMP = -1
 def dump_offset_index(path: str, options: Options, findings: Findings) -> Iterator[str]:
     base_offset = _base_offset(path)
     index = OffsetIndex(ReadOnlyDisk(), path, base_offset)
-    log = _sibling(path, names.LOG)
+    log = _sibling(path, file_names.LOG)
     try:
         if not len(index):
             yield f"{path} is empty."
@@ -56,8 +56,8 @@ def _offset_entries(path: str, index: OffsetIndex, log: File, options: Options, 
 def dump_time_index(path: str, options: Options, findings: Findings) -> Iterator[str]:
     base_offset = _base_offset(path)
     index = TimeIndex(ReadOnlyDisk(), path, base_offset)
-    offsets = OffsetIndex(ReadOnlyDisk(), path.removesuffix(names.TIME_INDEX) + names.INDEX, base_offset)
-    log = _sibling(path, names.LOG)
+    offsets = OffsetIndex(ReadOnlyDisk(), path.removesuffix(file_names.TIME_INDEX) + file_names.INDEX, base_offset)
+    log = _sibling(path, file_names.LOG)
     try:
         if options.index_sanity_check:
             _check_time_index(path, index, base_offset)

@@ -6,7 +6,7 @@ from ottla.base.ids import uuid_text
 from ottla.cli.dump.disk import ReadOnlyDisk
 from ottla.log.checkpoint import parse_leader_epochs, parse_offsets, parse_partition_metadata
 from ottla.log.files import read_file
-from ottla.log.producer_snapshot import ProducerRecord, parse_snapshot
+from ottla.log.producer_state import ProducerRecord, parse_snapshot
 from ottla.log.transaction_index import parse_entries
 
 _NONE = -1

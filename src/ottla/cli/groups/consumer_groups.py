@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.cli.failures import FAILURES
+from ottla.cli.failures import FAILURES, told
 from ottla.cli.groups.describing import Describing
 from ottla.cli.groups.group_options import PROGRAM, check
 from ottla.cli.groups.group_tables import ListRow, ResetRow, deleted_offset_lines, listing_lines, reset_csv, reset_lines
@@ -31,7 +31,7 @@ def run(given: Given) -> int:
     action = check(given)
     if action == "validate-regex":
         return _validate_regex(given.text("validate-regex"))
-    with admin_of(given) as admin:
+    with admin_of(given, given.integer("timeout") / 1000) as admin:
         try:
             _ACTIONS[action](admin, given)
         except (UsageError, OptionError, BrokenPipeError):
@@ -153,12 +153,12 @@ def _deleted(
     try:
         errors = admin.delete_consumer_group_offsets(group, partitions, timeout=timeout_s).errors
     except KafkaError as problem:
-        return problem.message or str(problem), dict.fromkeys(partitions, problem)
+        return told(problem), dict.fromkeys(partitions, problem)
     if not errors:
         return None, {}
     first = next(iter(errors.values()))
     if len(errors) == len(partitions) and first.code in _OF_THE_GROUP:
-        return first.message or str(first), errors
+        return told(first), errors
     return _PartitionLevel(), errors
 
 

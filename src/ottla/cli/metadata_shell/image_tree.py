@@ -15,8 +15,7 @@ from ottla.machines.metadata.image.features import METADATA_VERSION, METADATA_VE
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.machines.metadata.image.quotas_image import QuotaEntity, QuotasImage
-from ottla.machines.metadata.image.scram_credentials import MECHANISMS
-from ottla.machines.metadata.image.security_records import SecurityImage
+from ottla.machines.metadata.image.security_image import MECHANISMS, SecurityImage
 from ottla.machines.metadata.image.topics_image import TopicImage
 
 _QUOTA_TYPES = {"client-id": "clientId", "ip": "ip", "user": "user"}

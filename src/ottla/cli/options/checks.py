@@ -9,6 +9,7 @@ from ottla.cli.java_names import java_told
 from ottla.cli.options.help_text import help_text
 from ottla.cli.options.reading import Given, MissingOption, OptionError, read
 from ottla.cli.options.table import Program, version_line
+from ottla.cli.sessions import limit_time
 
 
 class UsageError(OttlaError):
@@ -60,6 +61,7 @@ def run_program(
         if "version" in given:
             print(version_line())
             return 0
+        limit_time(given.timeout_s())
         return run(given)
     except (UsageError, MissingOption) as problem:
         print(f"{problem}\n{help_text(program)}", file=sys.stderr)

@@ -8,10 +8,12 @@
 - A value is converted when it is asked for, so a wrong number in an option that is not used is no error.
 """
 
+import os
 from collections.abc import Sequence
 
 from ottla.base.errors import OttlaError
-from ottla.cli.options.table import Option, Program
+from ottla.cli.options.table import SERVERS, SERVERS_VARIABLE, TIMEOUT, Option, Program
+from ottla.cli.text_tables import did_you_mean
 
 
 class MissingOption(OttlaError):
@@ -61,6 +63,20 @@ class Given:
         assert value is not None, f"{name} was neither required nor has it a default"
         return value
 
+    def timeout_s(self) -> float | None:
+        """What our own `--timeout` says; None where Kafka's tool has one that means another thing."""
+        option = self._options.get(TIMEOUT.name)
+        value = self.get(TIMEOUT.name) if option is TIMEOUT else None
+        if value is None:
+            return None
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds < 1e6:
+            raise OptionError(f"Cannot parse argument '{value}' of option timeout: it must be a number of seconds")
+        return seconds
+
     def integer(self, name: str) -> int:
         value = self.get_integer(name)
         assert value is not None, f"{name} was neither required nor has it a default"
@@ -95,14 +111,23 @@ def read(program: Program, words: Sequence[str]) -> Given:
         name, equals, argument = word.lstrip("-").partition("=") if word.startswith("--") else _short(word, options)
         option = options.get(name)
         if option is None:
-            raise OptionError(f"{name} is not a recognized option")
+            raise OptionError(f"{name} is not a recognized option{did_you_mean(word.lstrip('-'), options)}")
         if option.why_not:
             raise OptionError(f"Option {name} is not supported: {option.why_not}")
         given.add(option, _argument(option, argument if equals else None, rest))
+    _use_environment(given, options)
     missing = [option.name for option in program.options if option.is_required and option.name not in given]
     if missing and "help" not in given and "version" not in given:
         raise MissingOption(f"Missing required option(s) [{', '.join(missing)}]")
     return given
+
+
+def _use_environment(given: Given, options: dict[str, Option]) -> None:
+    """Brokers that nobody named: those of the environment, as for the commands of `ottla`."""
+    others = [name for name in (SERVERS, "bootstrap-controller", "broker-list") if name in options and name in given]
+    servers = os.environ.get(SERVERS_VARIABLE)
+    if servers and SERVERS in options and not others and not given.is_empty:
+        given.add(options[SERVERS], servers)
 
 
 def _argument(option: Option, inline: str | None, rest: list[str]) -> str | None:
@@ -120,6 +145,8 @@ def _argument(option: Option, inline: str | None, rest: list[str]) -> str | None
 def _short(word: str, options: dict[str, Option]) -> tuple[str, str, str]:
     """One hyphen before a whole name; otherwise the complaint is about the first letter."""
     name, equals, argument = word[1:].partition("=")
+    if name == "b" and name not in options and SERVERS in options:
+        name = SERVERS  # as in the commands of `ottla`
     return (name, equals, argument) if name in options else (word[1], "", "")
 
 

@@ -4,16 +4,18 @@ So argparse reads ours; only what it says when a command line is wrong is put in
 status is 1. Long options may be abbreviated, as Kafka's may.
 """
 
+import os
 import re
 import sys
-from argparse import ArgumentParser, HelpFormatter
+from argparse import ArgumentParser, HelpFormatter, Namespace
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from ottla.base.errors import OttlaError
 from ottla.cli.failures import FAILURES
 from ottla.cli.java_names import java_told
-from ottla.cli.options.table import version_line
+from ottla.cli.options.table import SERVERS, SERVERS_VARIABLE, TIMEOUT, version_line
+from ottla.cli.sessions import limit_time
 
 _FIRST_MISSING: Final = re.compile(r"the following arguments are required: ([^,]+).*")
 _OF_THE_COMMAND: Final = re.compile(r"^argument (?:\{.*\}|COMMAND): ")
@@ -44,12 +46,30 @@ class _Help(HelpFormatter):
         super().__init__(prog, max_help_position=25, width=77)
 
 
-def add_connection(parser: ArgumentParser, *, required: bool = True, short: bool = False) -> None:
-    """The options by which brokers or, instead, controllers are named."""
-    group = parser.add_mutually_exclusive_group(required=required)
-    names = (("-b",), ("-C",)) if short else ((), ())
-    group.add_argument("--bootstrap-server", *names[0], help="brokers to begin with: host:port, with commas between")
-    group.add_argument("--bootstrap-controller", *names[1], help="the same, of the quorum's controllers")
+def add_connection(
+    parser: ArgumentParser, *, required: bool = True, short: bool = False, controllers: bool = True
+) -> None:
+    """The options by which brokers or, instead, controllers are named. Brokers may be in the environment."""
+    group = parser.add_mutually_exclusive_group(required=required and SERVERS_VARIABLE not in os.environ)
+    group.add_argument("-b", f"--{SERVERS}", help="brokers to begin with: host:port, with commas between")
+    if controllers:
+        names = ("-C",) if short else ()
+        group.add_argument("--bootstrap-controller", *names, help="the same, of the quorum's controllers")
+    parser.add_argument(f"--{TIMEOUT.name}", type=_seconds, metavar="SECONDS", help=TIMEOUT.help)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < 1e6:
+        raise ValueError(text)
+    return seconds
+
+
+def _use_environment(options: Namespace) -> None:
+    limit_time(getattr(options, "timeout", None))
+    names = [name for name in ("bootstrap_server", "bootstrap_controller") if hasattr(options, name)]
+    if names and not any(getattr(options, name) for name in names):
+        options.bootstrap_server = os.environ.get(SERVERS_VARIABLE)
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -85,6 +105,7 @@ def run_command(parser: ToolParser, words: Sequence[str], *, help_status: int = 
     """
     try:
         options = parser.parse_args(words)
+        _use_environment(options)
         status: int = options.action(options)
         return status
     except CommandLineError as problem:

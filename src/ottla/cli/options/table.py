@@ -26,6 +26,14 @@ HELP: Final = Option("help", "Print how the tool is used.")
 VERSION: Final = Option("version", "Print the version of Kafka whose tool this is.")
 
 
+SERVERS_VARIABLE: Final = "OTTLA_BOOTSTRAP_SERVERS"
+"""In the environment: the brokers of all commands and tools that are not told others."""
+SERVERS: Final = "bootstrap-server"
+TIMEOUT: Final = Option(
+    "timeout", "How long to try to reach the cluster, and for answers. Kafka's own tool has no such option.", "Seconds"
+)
+
+
 class Program(NamedTuple):
     """A tool as its help shows it."""
 
@@ -35,7 +43,10 @@ class Program(NamedTuple):
 
     @property
     def by_name(self) -> dict[str, Option]:
-        return {option.name: option for option in (*self.options, HELP, VERSION)}
+        found = {option.name: option for option in (*self.options, HELP, VERSION)}
+        if SERVERS in found:
+            found.setdefault(TIMEOUT.name, TIMEOUT)
+        return found
 
 
 def version_line() -> str:

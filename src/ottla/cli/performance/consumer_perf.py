@@ -20,6 +20,7 @@ from ottla.cli.performance.tool_options import (
     key_value,
     positive,
     print_metrics,
+    tell_troubles,
 )
 from ottla.config.scopes import Scope
 
@@ -53,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def argument_parser() -> ToolParser:
     parser = ToolParser("kafka-consumer-perf-test", "Measures how fast a consumer of a group reads records.")
-    parser.add_argument("--bootstrap-server", required=True, help="the brokers")
+    parser.add_servers()
     parser.add_argument("--topic", help="the topic to read")
     parser.add_argument("--include", metavar="PATTERN", help="the topics to read, as a regular expression")
     parser.add_argument("--group", default=f"perf-consumer-{randrange(100_000)}", help="the group (default: a new one)")
@@ -101,6 +102,7 @@ def _run(options: Namespace) -> int:
             "fetch.MB.sec, fetch.nMsg.sec"
         )
     settings = _settings(options)
+    tell_troubles()
     with Consumer(settings) as consumer:
         reading = _Reading(options, consumer)
         reading.run()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.cli.client_settings import settings_in_file
-from ottla.cli.performance.tool_options import FAILURES, ToolParser, complain, positive
+from ottla.cli.performance.tool_options import FAILURES, ToolParser, complain, positive, tell_troubles
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def argument_parser() -> ToolParser:
     parser = ToolParser("kafka-e2e-latency", "Measures how long a record takes from a producer to a consumer.")
-    parser.add_argument("--bootstrap-server", required=True, help="the brokers")
+    parser.add_servers()
     parser.add_argument("--topic", required=True, help="the topic; made with one partition if it does not exist")
     parser.add_argument("--num-records", required=True, type=positive, help="how many to send")
     parser.add_argument("--producer-acks", required=True, choices=("1", "all"), help="who confirms a record")
@@ -70,6 +70,7 @@ def _run(options: Namespace) -> int:
     from ottla.client.blocking.producer import Producer
 
     servers = {"bootstrap.servers": options.bootstrap_server}
+    tell_troubles(_TIMEOUT_S)
     _make_topic(options)
     reading = {**servers, "enable.auto.commit": "false", "auto.offset.reset": "latest", "fetch.max.wait.ms": "0"}
     writing = {**servers, "linger.ms": "0", "max.block.ms": str(2**63 - 1), "acks": options.producer_acks}

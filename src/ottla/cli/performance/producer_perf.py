@@ -23,6 +23,7 @@ from ottla.cli.performance.tool_options import (
     key_value,
     positive,
     print_metrics,
+    tell_troubles,
 )
 from ottla.config.scopes import Scope
 
@@ -55,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def argument_parser() -> ToolParser:
     parser = ToolParser("kafka-producer-perf-test", "Measures how fast records are sent and confirmed.")
-    parser.add_argument("--bootstrap-server", help="the brokers; goes before bootstrap.servers of the settings")
+    parser.add_servers(required=False)
     parser.add_argument("--topic", required=True, help="where to send")
     parser.add_argument("--num-records", required=True, type=positive, help="how many to send")
     parser.add_argument("--payload-delimiter", default="\\n", help="what divides --payload-file (default: \\n)")
@@ -100,6 +101,7 @@ def _run(options: Namespace, settings: dict[str, object]) -> int:
     from ottla.client.blocking.producer import Producer
 
     payload = _payloads(options)
+    tell_troubles()
     with Producer(settings) as producer:
         if options.warmup_records:
             print(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.cli.performance.tool_options import FAILURES, ToolParser, complain, positive
+from ottla.cli.performance.tool_options import FAILURES, ToolParser, complain, positive, tell_troubles
 from ottla.config.scopes import Scope
 from ottla.records.batch import complete_batches
 
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def argument_parser() -> ToolParser:
     parser = ToolParser("kafka-replica-verification", "Compares what the replicas of partitions have.")
-    parser.add_argument("--broker-list", required=True, metavar="HOST:PORT,…", help="the brokers")
+    parser.add_argument("-b", "--broker-list", required=True, metavar="HOST:PORT,…", help="the brokers")
     parser.add_argument("--fetch-size", type=positive, default=1 << 20, metavar="BYTES", help="(default: 1048576)")
     parser.add_argument("--max-wait-ms", type=positive, default=1000, metavar="MS", help="of a fetch (default: 1000)")
     parser.add_argument("--topics-include", default=".*", metavar="PATTERN", help="which topics (default: .*)")
@@ -68,6 +68,7 @@ def _run(options: Namespace) -> int:
     from ottla.client.settings import read_settings
 
     servers = {"bootstrap.servers": options.broker_list}
+    tell_troubles()
     with Admin(servers) as admin:
         topics = [
             topic.name for topic in admin.list_topics(include_internal=True) if options.pattern.fullmatch(topic.name)

@@ -1,5 +1,6 @@
 """Command lines of these tools, and settings of clients. Bad usage is exit code 1, and so is help, as in Kafka."""
 
+import os
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
@@ -7,6 +8,7 @@ from typing import Any, NoReturn
 
 from ottla.base.errors import OttlaError
 from ottla.cli.help_format import help_formatter
+from ottla.cli.options.table import SERVERS, SERVERS_VARIABLE
 
 FAILURES = (OttlaError, OSError, TimeoutError)
 KAFKA_VERSION = "4.3.1"
@@ -32,6 +34,17 @@ class ToolParser(ArgumentParser):
 
         self.add_argument("--version", action="version", version=f"{KAFKA_VERSION} (ottla {__version__})")
 
+    def add_servers(self, *, required: bool = True) -> None:
+        """Where nobody names brokers, those of the environment."""
+        self.add_argument(
+            "-b",
+            f"--{SERVERS}",
+            required=required and SERVERS_VARIABLE not in os.environ,
+            default=os.environ.get(SERVERS_VARIABLE),
+            metavar="HOST:PORT,…",
+            help=f"the brokers (default: ${SERVERS_VARIABLE})",
+        )
+
 
 class _Help(Action):
     """Kafka's tools take a question for help as a failure to say what is to be done."""
@@ -42,6 +55,13 @@ class _Help(Action):
     def __call__(self, parser: ArgumentParser, *_: object) -> None:
         parser.print_help()
         parser.exit(1)
+
+
+def tell_troubles(timeout_s: float | None = None) -> None:
+    """Of clients that cannot reach a broker."""
+    from ottla.cli.notices import tell_troubles as tell
+
+    tell(timeout_s)
 
 
 def key_value(text: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.cli.client_settings import settings_in_file
 from ottla.cli.performance.events import event
-from ottla.cli.performance.tool_options import FAILURES, ToolParser, complain, deprecated
+from ottla.cli.performance.tool_options import FAILURES, ToolParser, complain, deprecated, tell_troubles
 from ottla.client.errors import Wakeup
 from ottla.config.scopes import Scope
 
@@ -53,7 +53,7 @@ def argument_parser() -> ToolParser:
     parser.add_argument("--assignment-strategy", default=f"{_ASSIGNORS}RangeAssignor", help="in the classic protocol")
     parser.add_argument("--consumer.config", dest="consumer_config", metavar="FILE", help="the old --command-config")
     parser.add_argument("--command-config", metavar="FILE", help="a properties file of the consumer")
-    parser.add_argument("--bootstrap-server", required=True, metavar="HOST:PORT,…", help="the brokers")
+    parser.add_servers()
     return parser
 
 
@@ -83,6 +83,7 @@ def _settings(options: Namespace) -> dict[str, object]:
 def _run(options: Namespace) -> int:
     from ottla.client.blocking.consumer import Consumer
 
+    tell_troubles()
     with Consumer(_settings(options)) as consumer:
         event("startup_complete")
         reading = _Reading(options, consumer)

@@ -12,7 +12,7 @@ from ottla.cli.failures import told
 from ottla.cli.java_names import java_exception
 from ottla.cli.performance.events import event
 from ottla.cli.performance.throttle import Throttle
-from ottla.cli.performance.tool_options import FAILURES, ToolParser, complain, deprecated
+from ottla.cli.performance.tool_options import FAILURES, ToolParser, complain, deprecated, tell_troubles
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def argument_parser() -> ToolParser:
     parser.add_argument("--value-prefix", type=int, help="stands before every value, with a dot")
     parser.add_argument("--repeating-keys", type=int, help="keys from 0 to before this, again and again")
     parser.add_argument("--command-config", metavar="FILE", help="a properties file of the producer")
-    parser.add_argument("--bootstrap-server", required=True, metavar="HOST:PORT,…", help="the brokers")
+    parser.add_servers()
     return parser
 
 
@@ -58,6 +58,7 @@ def _run(options: Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, sending.stop)
     began_s = time.monotonic()
+    tell_troubles()
     with Producer(known) as producer:
         event("startup_complete")
         sending.send_all(producer)

@@ -6,5 +6,6 @@
 `cluster_replicas`     which replicas a cluster has, and in which directories
 `proposing`            a new assignment over a list of brokers
 `directory_moves`      moves between directories of a broker: how far they are, and starting them
+`waiting`              how far moves are, until they are done
 `throttles`            what may be moved in a second: set before a move, cleared after it
 """

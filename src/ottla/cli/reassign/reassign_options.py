@@ -79,6 +79,11 @@ PROGRAM: Final = Program(
         Option("additional", "Execute although other moves are under way, or change their throttle."),
         Option("preserve-throttles", "Leave throttles as they are."),
         Option(
+            "wait",
+            "With --execute or --verify: stay until all moves are done, and show how far they are. Kafka's own tool "
+            "has no such option.",
+        ),
+        Option(
             "disallow-replication-factor-change", "Refuse an assignment that gives a partition more or fewer replicas."
         ),
     ),
@@ -98,10 +103,12 @@ _ACTIONS: Final = {
         ("reassignment-json-file",),
         (
             "bootstrap-server", "command-config", "additional", "throttle", "replica-alter-log-dirs-throttle",
-            "timeout", "disallow-replication-factor-change",
+            "timeout", "disallow-replication-factor-change", "wait",
         ),
     ),
-    "verify": _Action(("reassignment-json-file",), ("bootstrap-server", "command-config", "preserve-throttles")),
+    "verify": _Action(
+        ("reassignment-json-file",), ("bootstrap-server", "command-config", "preserve-throttles", "wait")
+    ),
     "cancel": _Action(
         ("reassignment-json-file",),
         ("bootstrap-server", "bootstrap-controller", "command-config", "preserve-throttles", "timeout"),

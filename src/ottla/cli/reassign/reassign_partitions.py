@@ -32,6 +32,7 @@ from ottla.cli.reassign.directory_moves import Unfinished, moves_to, start_moves
 from ottla.cli.reassign.proposing import broker_ids, proposed, usable_brokers
 from ottla.cli.reassign.reassign_options import PROGRAM, check
 from ottla.cli.reassign.throttles import clear_throttles, limit_directory_moves, limit_moves, partition_moves
+from ottla.cli.reassign.waiting import wait_for_moves
 from ottla.cli.sessions import open_admin
 
 if TYPE_CHECKING:
@@ -104,10 +105,14 @@ def _execute(admin: Admin, given: Given) -> None:
     print(f"Successfully started partition reassignment{_plural(target.replicas)} for {_listed(target.replicas)}")
     if target.directories:
         start_moves(admin, target.directories, timeout_ms)
+    if "wait" in given:
+        _verify(admin, given)
 
 
 def _verify(admin: Admin, given: Given) -> None:
     target = read_assignment(read_text(given.text("reassignment-json-file")))
+    if "wait" in given:
+        wait_for_moves(admin, target)
     under_way = admin.list_partition_reassignments()
     found = replicas_if_there(admin, target.replicas.keys() - under_way.keys())
     print("Status of partition reassignment:")

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ottla.client.admin.replicas import PartitionReassignment
     from ottla.client.blocking.admin import Admin
 
-_BETWEEN_BROKERS: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+BETWEEN_BROKERS: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 _BETWEEN_DIRECTORIES: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
-_LEADERS: Final = "leader.replication.throttled.replicas"
-_FOLLOWERS: Final = "follower.replication.throttled.replicas"
+LEADERS: Final = "leader.replication.throttled.replicas"
+FOLLOWERS: Final = "follower.replication.throttled.replicas"
 
 
 class PartitionMove(NamedTuple):
@@ -47,8 +47,8 @@ def topic_settings(moves: Mapping[TopicPartition, PartitionMove]) -> dict[str, d
     """Which replicas of each topic are limited."""
     return {
         topic: {
-            _LEADERS: ",".join(_entries(moves, topic, "sources")),
-            _FOLLOWERS: ",".join(_entries(moves, topic, "destinations")),
+            LEADERS: ",".join(_entries(moves, topic, "sources")),
+            FOLLOWERS: ",".join(_entries(moves, topic, "destinations")),
         }
         for topic in sorted({partition.topic for partition in moves})
     }
@@ -61,12 +61,12 @@ def limit_moves(admin: Admin, moves: Mapping[TopicPartition, PartitionMove], byt
     brokers = sorted({broker for move in moves.values() for broker in move.sources | move.destinations})
     of_topics = {ConfigResource.topic(topic): settings for topic, settings in topic_settings(moves).items()}
     admin.incremental_alter_configs(of_topics).raise_first()
-    _set_rates(admin, brokers, dict.fromkeys(_BETWEEN_BROKERS, str(bytes_per_second)))
+    set_rates(admin, brokers, dict.fromkeys(BETWEEN_BROKERS, str(bytes_per_second)))
     print(f"The inter-broker throttle limit was set to {bytes_per_second} B/s")
 
 
 def limit_directory_moves(admin: Admin, brokers: Iterable[int], bytes_per_second: int) -> None:
-    _set_rates(admin, brokers, {_BETWEEN_DIRECTORIES: str(bytes_per_second)})
+    set_rates(admin, brokers, {_BETWEEN_DIRECTORIES: str(bytes_per_second)})
     print(f"The replica-alter-dir throttle limit was set to {bytes_per_second} B/s")
 
 
@@ -77,10 +77,10 @@ def clear_throttles(admin: Admin, target: Replicas) -> None:
     brokers = {node.id for node in admin.describe_cluster().nodes}
     brokers |= {broker for replicas in target.values() for broker in replicas}
     print(f"Clearing broker-level throttles on broker{_plural(brokers)} {','.join(map(str, sorted(brokers)))}")
-    _set_rates(admin, brokers, dict.fromkeys((*_BETWEEN_BROKERS, _BETWEEN_DIRECTORIES)))
+    set_rates(admin, brokers, dict.fromkeys((*BETWEEN_BROKERS, _BETWEEN_DIRECTORIES)))
     topics = sorted({partition.topic for partition in target})
     print(f"Clearing topic-level throttles on topic{_plural(topics)} {','.join(topics)}")
-    cleared: dict[str, str | None] = dict.fromkeys((_LEADERS, _FOLLOWERS))
+    cleared: dict[str, str | None] = dict.fromkeys((LEADERS, FOLLOWERS))
     admin.incremental_alter_configs({ConfigResource.topic(topic): cleared for topic in topics}).raise_first()
 
 
@@ -93,7 +93,8 @@ def _entries(moves: Mapping[TopicPartition, PartitionMove], topic: str, role: st
     )
 
 
-def _set_rates(admin: Admin, brokers: Iterable[int], settings: Mapping[str, str | None]) -> None:
+def set_rates(admin: Admin, brokers: Iterable[int], settings: Mapping[str, str | None]) -> None:
+    """The same for each of these brokers."""
     from ottla.client.admin.configs import ConfigResource
 
     changes = {ConfigResource.broker(broker): settings for broker in sorted(brokers)}

@@ -6,6 +6,7 @@
 `moments`           times as people write them
 `record_filter`     which records are wanted
 `decoding`          bytes to something to look at, with plug-ins
+`record_format`     what is written of a record, by a format as kcat has it
 `record_json`       records as JSON lines, there and back
 `json_colours`      JSON on a terminal
 `progress`          how many and how fast, on a terminal

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import TopicPartition
-from ottla.cli.help_format import help_formatter
+from ottla.cli.help_format import CommandParser
 from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, at_least, complain
 from ottla.cli.records.copied_topics import (
     CannotCopy,
@@ -39,7 +39,8 @@ from ottla.cli.records.kept_offsets import KeptOffsets
 from ottla.cli.records.moments import moment
 from ottla.cli.records.progress import Progress
 from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, records_between, start_offsets
-from ottla.cli.stopping import stop_on_terminate
+from ottla.cli.stopping import INTERRUPTED, stop_on_terminate
+from ottla.cli.text_tables import counted
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
         source = destination = Cluster.of(options, *_CLIENTS)
     if source is destination and options.source == options.destination:
         parser.error("source and destination are the same topic")
-    progress = Progress("copied", is_quiet=options.quiet)
+    progress, is_interrupted = Progress("copied", is_quiet=options.quiet), False
     try:
         with ExitStack() as stack:
             copying = _Copying(options, stack, source, destination, progress)
@@ -84,16 +85,20 @@ def main(arguments: list[str] | None = None) -> int:
                 with stop_on_terminate():
                     copying.run()
             except KeyboardInterrupt:
+                is_interrupted = not options.follow  # that is how a copy ends that follows
                 copying.leave()
             gone = copying.gone
-        progress.end(f"{gone:,} gone from {options.source} before they were copied" if gone else "")
+        remarks = [f"{gone:,} gone from {options.source} before they were copied"] if gone else []
+        if is_interrupted:
+            remarks.append("stopped before the end")
+        progress.end(", ".join(remarks))
     except FAILURES as problem:
         return complain("ottla copy", problem)
-    return 0
+    return INTERRUPTED if is_interrupted else 0
 
 
 def argument_parser() -> ArgumentParser:
-    parser = ArgumentParser(
+    parser = CommandParser(
         prog="ottla copy",
         description="Copies the records of a topic to another, with their partitions, keys, headers and timestamps, up "
         "to what is the end now.",
@@ -101,8 +106,6 @@ def argument_parser() -> ArgumentParser:
         "deleted before they were copied are counted, and so is what an open transaction holds back. Settings by which "
         "an existing DESTINATION keeps less than SOURCE are named first. TIME is like 2026-03-01T12:00, 1772366400000, "
         "or 10m for ten minutes ago.",
-        formatter_class=help_formatter,
-        allow_abbrev=False,
     )
     parser.add_argument("source", metavar="SOURCE", help="the topic to read")
     parser.add_argument(
@@ -267,7 +270,7 @@ class _Copying:
             self.gone += first - place
             self._say(
                 f"{partition}: {first - place} offsets, {place} to {first - 1}, were deleted before they were copied; "
-                f"the copy goes on at {first}"
+                f"the copy continues at {first}"
             )
         return max(place, first)
 
@@ -333,14 +336,16 @@ class _Copying:
             return
         if not is_resumed:
             remedy = "add partitions" if options.exactly_once else "add partitions, or use --by-key"
-            raise CannotCopy(f"{options.destination} has {has} partitions and {options.source} {count}: {remedy}")
+            raise CannotCopy(
+                f"{options.destination} has {counted(has, 'partition')} and {options.source} {count}: {remedy}"
+            )
         try:
             admin.create_partitions({options.destination: count}).raise_first()
         except InvalidPartitions:  # somebody else has added them
             if described(admin, options.destination)[1] < count:
                 raise
         self._destination_has = count
-        self._say(f"{options.destination} has {count} partitions now, as {options.source} has")
+        self._say(f"{options.destination} has {counted(count, 'partition')} now, as {options.source} has")
 
     def save(self) -> None:
         """Waits for what was sent, and keeps the place behind it. Raises what went wrong with a record."""

@@ -3,18 +3,24 @@
 A decoder is a deserializer of the clients: a callable of topic, bytes and headers. It is named by
 
 - a word: `auto`, `text`, `json`, `hex`, `base64`, or a deserializer of the clients (`long`, `double`, …);
+- `schema`: what a schema registry says of the record, whose URL is given;
 - an entry point of the group `ottla.decoders`, which any installed package may bring;
 - `module:function`.
 
 What a decoder cannot read is shown as `auto` would, marked: one strange record must not end a command.
 """
 
+import os
+from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ottla.base.errors import OttlaError
 
 ENTRY_POINTS = "ottla.decoders"
+SCHEMA = "schema"
+REGISTRY_VARIABLE = "SCHEMA_REGISTRY_URL"
+DEFAULT_REGISTRY = "http://127.0.0.1:8081"
 Header = tuple[str, bytes | None]
 Decoder = Callable[[str, bytes, Sequence[Header]], Any]
 
@@ -33,10 +39,30 @@ class Undecoded:
         self.problem = problem
 
 
-def decoder_named(name: str) -> Decoder:
-    """Raises `UnknownDecoder`."""
+def add_decoders(parser: ArgumentParser) -> None:
+    """The options that name decoders."""
+    parser.add_argument(
+        "--decode-key", default="auto", metavar="DECODER", help="how keys are read (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--decode", default="auto", metavar="DECODER", help="how values are read (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--registry",
+        metavar="URL",
+        help=f"the schema registry of the decoder schema (default: {REGISTRY_VARIABLE}, or {DEFAULT_REGISTRY})",
+    )
+
+
+def decoder_named(name: str, registry: str | None = None, *, is_key: bool = False) -> Decoder:
+    """Raises `UnknownDecoder`. `registry` is where schemas are."""
     if name in _OWN:
         return _OWN[name]
+    if name == SCHEMA:
+        from ottla.cli.registry.record_schemas import SchemaDecoder, open_registry
+
+        url = registry or os.environ.get(REGISTRY_VARIABLE) or DEFAULT_REGISTRY
+        return SchemaDecoder(open_registry({"url": url}), is_key=is_key)
     if found := _from_clients(name):
         return found
     if ":" in name:
@@ -117,5 +143,5 @@ def _from_entry_point(name: str) -> Decoder:
         if point.name == name:
             loaded: Decoder = point.load()
             return loaded
-    known = ", ".join(sorted({*_OWN, *(point.name for point in points)}))
+    known = ", ".join(sorted({*_OWN, SCHEMA, *(point.name for point in points)}))
     raise UnknownDecoder(f"there is no decoder {name}; there are {known}, and module:function for one of your own")

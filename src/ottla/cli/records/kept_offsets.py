@@ -42,7 +42,7 @@ class KeptOffsets:
             end = self._next[partition] = ends.get(of_copy, 0)
             if end < first[partition]:
                 raise CannotKeepOffsets(
-                    f"{partition} begins at offset {first[partition]}, and {of_copy} goes on at {end}"
+                    f"{partition} begins at offset {first[partition]}, and {of_copy} continues at {end}"
                 )
             if end > last[partition]:
                 raise CannotKeepOffsets(f"{of_copy} has {end} offsets already, and {partition} only {last[partition]}")

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from ottla.cli.help_format import help_formatter
+from ottla.cli.help_format import CommandParser
 from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, at_least, complain
 from ottla.cli.records.progress import Progress
 from ottla.cli.records.record_json import NotARecord, Outgoing, parse_line
@@ -44,11 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def argument_parser() -> ArgumentParser:
-    parser = ArgumentParser(
+    parser = CommandParser(
         prog="ottla produce",
         description="Sends each line of the files, or of standard input, as a record.",
-        formatter_class=help_formatter,
-        allow_abbrev=False,
     )
     parser.add_argument("topic", metavar="TOPIC", help="where to send")
     parser.add_argument("files", nargs="*", metavar="FILE", help="what to send; - is standard input")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.cli.text_tables import did_you_mean
 
 if TYPE_CHECKING:
     from ottla.client.blocking.consumer import Consumer
@@ -21,6 +22,8 @@ class Start(NamedTuple):
     since_ms: int | None = None
     last: int | None = None
     """This many records before the end of each partition."""
+    offset: int | None = None
+    """In each partition that has it; its end that is nearest otherwise."""
 
 
 def partitions_of(consumer: "Consumer", topics: Iterable[str], wanted: Iterable[int] = ()) -> list[TopicPartition]:
@@ -33,7 +36,7 @@ def partitions_of(consumer: "Consumer", topics: Iterable[str], wanted: Iterable[
     found: list[TopicPartition] = []
     for topic in topics:
         if topic not in existing:
-            raise NothingToRead(_no_topic(topic, existing))
+            raise NothingToRead(no_topic(topic, existing))
         known = {info.partition for info in existing[topic]}
         if missing := numbers - known:
             raise NothingToRead(f"topic {topic} has no partition {min(missing)}; it has {len(known)}")
@@ -41,11 +44,8 @@ def partitions_of(consumer: "Consumer", topics: Iterable[str], wanted: Iterable[
     return found
 
 
-def _no_topic(name: str, existing: Iterable[str]) -> str:
-    from difflib import get_close_matches  # only a mistyped name pays for it
-
-    nearest = get_close_matches(name, existing, n=1)
-    return f"there is no topic {name}" + (f"; did you mean {nearest[0]}?" if nearest else "")
+def no_topic(name: str, existing: Iterable[str]) -> str:
+    return f"there is no topic {name}{did_you_mean(name, existing)}"
 
 
 def start_offsets(consumer: "Consumer", partitions: list[TopicPartition], start: Start) -> dict[TopicPartition, int]:
@@ -54,6 +54,9 @@ def start_offsets(consumer: "Consumer", partitions: list[TopicPartition], start:
     ends = consumer.end_offsets(partitions)
     if start.since_ms is not None:
         return _at_time(consumer, ends, start.since_ms)
+    if start.offset is not None:
+        first = consumer.beginning_offsets(partitions)
+        return {partition: min(max(first[partition], start.offset), end) for partition, end in ends.items()}
     if start.last:
         first = consumer.beginning_offsets(partitions)
         return {partition: max(first[partition], end - start.last) for partition, end in ends.items()}

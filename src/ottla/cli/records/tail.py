@@ -5,12 +5,13 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ottla.cli.colours import BOLD, CYAN, DIM, RED, Palette, palette_for
-from ottla.cli.help_format import help_formatter
-from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, at_least, complain
-from ottla.cli.records.decoding import Decoder, Undecoded, decode, decoder_named
+from ottla.cli.help_format import CommandParser
+from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, at_least, complain, try_for_ever
+from ottla.cli.records.decoding import Decoder, Undecoded, add_decoders, decode, decoder_named
 from ottla.cli.records.moments import moment, shown
 from ottla.cli.records.reading_range import Remaining, Start, end_offsets, partitions_of, start_offsets
 from ottla.cli.records.record_filter import RecordFilter, header_wanted, pattern
+from ottla.cli.records.record_format import RecordFormat, record_format
 from ottla.config.scopes import Scope
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         printer = _Printer(options, palette_for(sys.stdout))
         with Cluster.of(options, Scope.CONSUMER).consumer(enable_auto_commit=False, client_id="ottla-tail") as consumer:
             partitions = partitions_of(consumer, options.topics, options.partition)
-            start = Start(options.from_beginning, options.since, options.last)
+            start = Start(options.from_beginning, options.since, options.last, options.offset)
             starts = start_offsets(consumer, partitions, start)
             has_end = options.no_follow or options.until is not None
             ends = end_offsets(consumer, partitions, options.until) if has_end else None
@@ -36,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             for partition, offset in starts.items():
                 consumer.seek(partition, offset)
             remaining = Remaining(consumer, ends) if ends is not None else None
+            try_for_ever()
             while not (remaining and remaining.is_done()):
                 for record in consumer.poll(_POLL_S):
                     if remaining and not remaining.includes(record.topic, record.partition, record.offset):
@@ -52,14 +54,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def argument_parser() -> ArgumentParser:
-    parser = ArgumentParser(
+    parser = CommandParser(
         prog="ottla tail",
         description="Prints the records of topics as they come. Joins no group and commits nothing.",
         epilog="TIME is like 2026-03-01T12:00, 1772366400000, or 10m for ten minutes ago. PATTERN is a regular "
-        "expression that matches anywhere. A DECODER is auto, text, json, hex, base64, long, double, the name of "
-        "an entry point in the group ottla.decoders, or module:function.",
-        formatter_class=help_formatter,
-        allow_abbrev=False,
+        "expression that matches anywhere. A DECODER is auto, text, json, hex, base64, long, double, schema, the "
+        "name of an entry point in the group ottla.decoders, or module:function.",
     )
     parser.add_argument("topics", nargs="+", metavar="TOPIC", help="what to read")
     add_connection(parser)
@@ -68,6 +68,7 @@ def argument_parser() -> ArgumentParser:
         "-n", "--last", type=at_least(0), metavar="N", help="begin N records before the end of each partition"
     )
     where.add_argument("--from-beginning", action="store_true", help="begin with the oldest record")
+    where.add_argument("--offset", type=at_least(0), metavar="N", help="begin with this offset of each partition")
     where.add_argument("--since", type=moment, metavar="TIME", help="begin with the first record of that time")
     parser.add_argument("--until", type=moment, metavar="TIME", help="end before the first record of that time")
     parser.add_argument("--no-follow", action="store_true", help="end at what is the end now")
@@ -85,9 +86,15 @@ def argument_parser() -> ArgumentParser:
         metavar="NAME[=PATTERN]",
         help="only records that have this header, with such a value",
     )
-    parser.add_argument("--decode-key", default="auto", metavar="DECODER", help="how keys are read (default: auto)")
-    parser.add_argument("--decode", default="auto", metavar="DECODER", help="how values are read (default: auto)")
-    parser.add_argument("--json", action="store_true", help="a JSON object a line, with everything")
+    add_decoders(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="a JSON object a line, with everything")
+    how.add_argument(
+        "--format",
+        type=record_format,
+        metavar="FORMAT",
+        help=r"as kcat's -f: '%%t %%p %%o %%k %%s\n'; nothing is added",
+    )
     parser.add_argument("--pretty", action="store_true", help="JSON values over several lines")
     return parser
 
@@ -96,10 +103,11 @@ class _Printer:
     def __init__(self, options: Namespace, paint: Palette) -> None:
         self.count = 0
         self._paint = paint
-        self._decode_key: Decoder = decoder_named(options.decode_key)
-        self._decode_value: Decoder = decoder_named(options.decode)
+        self._decode_key: Decoder = decoder_named(options.decode_key, options.registry, is_key=True)
+        self._decode_value: Decoder = decoder_named(options.decode, options.registry)
         self._wanted = RecordFilter(options.key, options.value, tuple(options.header), options.since, options.until)
         self._as_json = options.json
+        self._format: RecordFormat | None = options.format
         self._indent = 2 if options.pretty else None
 
     def show(self, record: "ConsumerRecord") -> None:
@@ -108,7 +116,9 @@ class _Printer:
         if not self._wanted.wants(_text(key), _text(value), record.headers, record.timestamp):
             return
         self.count += 1
-        if self._as_json:
+        if self._format is not None:
+            sys.stdout.buffer.write(self._format(record))
+        elif self._as_json:
             from ottla.cli.records.record_json import record_line
 
             print(record_line(record, key=_plain(key), value=_plain(value)))

@@ -40,33 +40,66 @@ def failure(found: Outcome, shortest: Outcome, canary: str | None = None) -> Ite
     yield f"  again, short:  {shortest.plan.command()}{broken}"
 
 
+class ProfileTotals:
+    """Of all runs of one profile."""
+
+    def __init__(self) -> None:
+        self.seeds: list[int] = []
+        self.simulated_s = self.cpu_s = 0.0
+        self.faults = self.failed = 0
+        self.reached: set[str] = set()
+
+    def add(self, outcome: Outcome) -> None:
+        self.seeds.append(outcome.plan.seed)
+        self.simulated_s += outcome.simulated_s
+        self.cpu_s += outcome.cpu_s
+        self.faults += len(outcome.plan.faults)
+        self.reached |= outcome.marks
+        self.failed += not outcome.is_good
+
+    def row(self, profile: str) -> str:
+        seeds = f"{min(self.seeds)}-{max(self.seeds)}"
+        return (
+            f"{profile:12} {self.simulated_s / 3600:8.2f} {len(self.seeds):6,} {seeds:>23} {self.cpu_s:9,.0f} "
+            f"{self.faults:8,} {len(self.reached):3} of {len(MARKS)} {self.failed:7,}"
+        )
+
+
+_HEADING = "profile         hours   runs                   seeds    core s   faults     marks  failed"
+
+
 class Totals:
     """Of all runs. `failed` are those that found something."""
 
     def __init__(self) -> None:
         self.failed: list[RunPlan] = []
-        self._runs = 0
-        self._simulated_s = self._cpu_s = 0.0
-        self._reached: set[str] = set()
+        self._of: dict[str, ProfileTotals] = {}
 
     def add(self, outcome: Outcome) -> None:
-        self._runs += 1
-        self._simulated_s += outcome.simulated_s
-        self._cpu_s += outcome.cpu_s
-        self._reached |= outcome.marks
+        self._of.setdefault(outcome.plan.profile, ProfileTotals()).add(outcome)
         if not outcome.is_good:
             self.failed.append(outcome.plan)
 
+    def simulated_s(self, profile: str) -> float:
+        """Of this profile's runs that are over."""
+        return self._of[profile].simulated_s if profile in self._of else 0.0
+
     def lines(self, canary: str | None = None) -> Iterator[str]:
-        if self._runs < 2:
+        runs = sum(len(one.seeds) for one in self._of.values())
+        if runs < 2:
             return
-        pace = self._simulated_s / max(self._cpu_s, 0.001)
+        simulated_s = sum(one.simulated_s for one in self._of.values())
+        pace = simulated_s / max(sum(one.cpu_s for one in self._of.values()), 0.001)
+        yield _HEADING
+        for profile, one in self._of.items():
+            yield one.row(profile)
         yield (
-            f"{self._runs} runs, {len(self.failed)} failed; {self._simulated_s / 3600:.2f} simulated hours, "
+            f"{runs} runs, {len(self.failed)} failed; {simulated_s / 3600:.2f} simulated hours, "
             f"{pace:.0f} in an hour of a core"
         )
-        missed = "; ".join(sorted(MARKS.keys() - self._reached)) or "none"
-        yield f"{len(self._reached)} of {len(MARKS)} marked paths reached; missed: {missed}"
+        reached = set[str]().union(*(one.reached for one in self._of.values()))
+        missed = "; ".join(sorted(MARKS.keys() - reached)) or "none"
+        yield f"{len(reached)} of {len(MARKS)} marked paths reached; missed: {missed}"
         for plan in self.failed:
             yield f"  failed: {plan.command()}{_broken(canary)}"
 

@@ -6,11 +6,15 @@ Exit status 1 if something was violated.
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterable, Iterator
+from itertools import count, takewhile
+from math import inf
 from typing import TYPE_CHECKING
 
+from ottla.cli.help_format import CommandParser
+
 if TYPE_CHECKING:
+    from ottla.cli.sim.run_report import Totals
     from ottla.cli.sim.runs import Task
 
 _ALL = "all"
@@ -18,14 +22,15 @@ _SHRINKING_RUNS = 60
 
 
 def argument_parser() -> ArgumentParser:
-    parser = ArgumentParser(
+    parser = CommandParser(
         prog="ottla sim",
         description="Runs a cluster of real nodes in a simulation: network, disks, clocks and programs, all "
         "from one seed. Faults happen; what the cluster promises is checked. The same seed gives the same run.",
-        allow_abbrev=False,
     )
     parser.add_argument("--seed", type=int, help="the seed of the first run; a new one each time if not given")
-    parser.add_argument("--seeds", type=_positive, help="how many seeds in a row (1)")
+    how_many = parser.add_mutually_exclusive_group()
+    how_many.add_argument("--seeds", type=_positive, help="how many seeds in a row (1)")
+    how_many.add_argument("--hours", type=_hours, help="as many seeds of each profile as make so many simulated hours")
     parser.add_argument(
         "--for", type=_positive, dest="for_s", metavar="SECONDS", help="as many runs as begin in that time"
     )
@@ -57,8 +62,7 @@ def main(arguments: list[str]) -> int:
         return 2
     if options.canary == "list":
         for name, canary in CANARIES.items():
-            how = f"needs {canary.needs}" if canary.needs else f"{canary.plan().command()} --canary {name}"
-            print(f"{name:28} {canary.summary} ({how})")
+            print(f"{name:28} {canary.summary} ({canary.plan().command()} --canary {name})")
         return 0
     if options.canary is not None and options.canary not in CANARIES:
         print(f"ottla sim: there is no canary {options.canary!r}; `--canary list` lists them", file=sys.stderr)
@@ -71,7 +75,7 @@ def _run(options: Namespace) -> int:
     from ottla.cli.sim.runs import side_by_side
 
     totals = Totals()
-    for outcome, shortest in side_by_side(_tasks(options), options.jobs):
+    for outcome, shortest in side_by_side(_tasks(options, totals), options.jobs):
         plan = outcome.plan
         print(f"seed {plan.seed}: {plan.settings.nodes} nodes, {plan.profile}: {faults_of(plan)}")
         print(summary(outcome), flush=True)
@@ -87,12 +91,12 @@ def _run(options: Namespace) -> int:
     return 1 if totals.failed else 0
 
 
-def _tasks(options: Namespace) -> Iterator["Task"]:
+def _tasks(options: Namespace, totals: "Totals") -> Iterator["Task"]:
     from ottla.cli.sim.runs import Task
     from ottla.testing.sim.run_profiles import PROFILES
 
     profiles = list(PROFILES) if options.profile == _ALL else [options.profile]
-    for seed, name in _seeds(options, profiles):
+    for seed, name in _seeds(options, profiles, totals):
         profile = PROFILES[name]
         yield Task(
             seed,
@@ -106,15 +110,28 @@ def _tasks(options: Namespace) -> Iterator["Task"]:
         )
 
 
-def _seeds(options: Namespace, profiles: list[str]) -> Iterator[tuple[int, str]]:
-    """Every seed with every profile, until it is enough."""
+def _seeds(options: Namespace, profiles: list[str], totals: "Totals") -> Iterator[tuple[int, str]]:
+    """Which seed with which profile, until it is enough."""
     first = int(time.time()) if options.seed is None else options.seed
-    most = options.seeds or (None if options.for_s is not None else 1)
-    end_s = None if options.for_s is None else time.monotonic() + options.for_s
-    for seed in count(first) if most is None else range(first, first + most):
-        for profile in profiles:
-            if end_s is not None and time.monotonic() > end_s:
-                return
+    if options.hours is None:
+        most = options.seeds or (None if options.for_s is not None else 1)
+        drawn = _each_with_all(count(first) if most is None else range(first, first + most), profiles)
+    else:
+        drawn = _for_hours(options.hours, first, profiles, totals)
+    end_s = inf if options.for_s is None else time.monotonic() + options.for_s
+    yield from takewhile(lambda _: time.monotonic() <= end_s, drawn)
+
+
+def _each_with_all(seeds: Iterable[int], profiles: list[str]) -> Iterator[tuple[int, str]]:
+    return ((seed, profile) for seed in seeds for profile in profiles)
+
+
+def _for_hours(hours: float, first: int, profiles: list[str], totals: "Totals") -> Iterator[tuple[int, str]]:
+    """One profile after the other, from the same seed on, until its runs that are over make so many simulated hours."""
+    for profile in profiles:
+        for seed in count(first):
+            if totals.simulated_s(profile) >= hours * 3600:
+                break
             yield seed, profile
 
 
@@ -122,6 +139,16 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not 0 < hours < inf:
+        raise ArgumentTypeError(f"{text!r} is not a number of hours")
+    return hours
 
 
 def _numbers(text: str) -> list[int]:

@@ -3,11 +3,12 @@
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from ottla.cli.help_format import help_formatter
+from ottla.base.installing import install_command
+from ottla.cli.help_format import CommandParser
 from ottla.cli.records.connecting import FAILURES, Cluster, add_connection, complain
 from ottla.cli.records.record_filter import pattern
 from ottla.config.scopes import Scope
@@ -31,11 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def argument_parser() -> ArgumentParser:
-    parser = ArgumentParser(
+    parser = CommandParser(
         prog="ottla top",
         description="Shows topics and groups of a cluster, live: throughput, and how far groups are behind.",
-        formatter_class=help_formatter,
-        allow_abbrev=False,
     )
     add_connection(parser)
     parser.add_argument("--interval", type=_seconds, default=2.0, metavar="S", help="seconds between looks (2)")
@@ -74,17 +73,17 @@ def _print_views(options: Namespace) -> None:
 
 def _show_views(options: Namespace) -> None:
     try:
-        from ottla.cli.top.screen import screen
+        from ottla.cli.top.screen import screen, waits_for_q
     except ImportError:
-        print("ottla top: for a live view install ottla[terminal]; here are plain tables", file=sys.stderr)
+        print(f"ottla top: for a live view {install_command('terminal')}; here are plain tables", file=sys.stderr)
         return _print_views(options)
-    with screen(f"ottla top   {options.bootstrap_server}") as show:
-        for view in _views(options):
+    with waits_for_q() as wait, screen(f"ottla top   {options.bootstrap_server}") as show:
+        for view in _views(options, wait):
             show(view)
     return None
 
 
-def _views(options: Namespace) -> "Iterator[View]":
+def _views(options: Namespace, wait: Callable[[float], None] = time.sleep) -> "Iterator[View]":
     """One after every interval, for as long as the caller wants them. The first look is only for comparison."""
     from ottla.cli.top.rates import view_of
     from ottla.cli.top.sampling import Wanted, take_sample
@@ -98,7 +97,7 @@ def _views(options: Namespace) -> "Iterator[View]":
         ages = UnreadAges(stack.enter_context(cluster.consumer(**reading)))
         before = take_sample(admin, wanted)
         while True:
-            time.sleep(max(0.0, before.at_s + options.interval - time.monotonic()))
+            wait(max(0.0, before.at_s + options.interval - time.monotonic()))
             now = take_sample(admin, wanted)
             yield view_of(before, now, ages.look(now), time.time_ns() // 1_000_000)
             before = now

@@ -11,6 +11,7 @@ from ottla.cli.json_output import print_json
 from ottla.cli.options.checks import run_program
 from ottla.cli.options.reading import Given
 from ottla.cli.sessions import admin_of
+from ottla.cli.text_tables import did_you_mean
 from ottla.cli.topics.choosing import chosen
 from ottla.cli.topics.topic_lines import Overrides, Reassigned, Wanted, json_of, lines_of
 from ottla.cli.topics.topic_options import PROGRAM, check
@@ -156,9 +157,10 @@ def _names(admin: Admin, given: Given) -> list[str]:
 
 def _existing(admin: Admin, given: Given) -> list[str]:
     """The topics that were named; raises if there are none and there should be."""
-    names = _names(admin, given)
-    if not names and given.get("topic") and "if-exists" not in given:
-        raise Terse(f"Topic '{given.get('topic')}' does not exist as expected")
+    existing = [topic.name for topic in admin.list_topics(include_internal="exclude-internal" not in given)]
+    names = chosen(existing, given.get("topic"))
+    if not names and (wanted := given.get("topic")) and "if-exists" not in given:
+        raise Terse(f"Topic '{wanted}' does not exist as expected{did_you_mean(wanted, existing)}")
     return names
 
 

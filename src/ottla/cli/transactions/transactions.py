@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ottla.base.ids import TopicPartition
 from ottla.cli.failures import Terse, told
 from ottla.cli.json_output import print_json
-from ottla.cli.options.subcommands import ToolParser, add_json, integer, print_version, run_command
+from ottla.cli.options.subcommands import ToolParser, add_connection, add_json, integer, print_version, run_command
 from ottla.cli.sessions import open_admin
 from ottla.cli.text_tables import tabbed_table
 from ottla.cli.transactions.hanging import HANGING_COLUMNS, hanging_row, hanging_transactions
@@ -30,7 +30,7 @@ def _parser() -> ToolParser:
     parser = ToolParser("kafka-transactions.sh", "The tool for transactions, and for those that hang.")
     print_version(parser, "-v", "--version")
     parser.add_argument("--command-config", metavar="FILE", help="properties file with settings of the admin")
-    parser.add_argument("--bootstrap-server", metavar="host:port", required=True, help="brokers to begin with")
+    add_connection(parser, controllers=False)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     listing = commands.add_parser("list", help="list transactions")

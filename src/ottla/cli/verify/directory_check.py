@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ottla.base.errors import OttlaError
 from ottla.cli.verify.partition_check import Checkpoints, Circumstances, check_partition, segments_of
 from ottla.cli.verify.problems import DAMAGE, FORGET, Problem, Tell
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.checkpoint import parse_offsets
 from ottla.log.errors import CorruptFile
 
@@ -36,7 +36,7 @@ class PartitionDir(NamedTuple):
 def is_in_use(path: str) -> bool:
     """Whether a node, of ours or Apache Kafka's, runs on it. The lock is asked after, and not taken."""
     try:
-        lock = os.open(f"{path}/{names.LOCK}", os.O_RDONLY | os.O_CLOEXEC)
+        lock = os.open(f"{path}/{file_names.LOCK}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -57,7 +57,7 @@ class DataDirectory:
         self.partitions: list[PartitionDir] = []
         if not os.path.isdir(self._path):
             raise NotADataDirectory(f"{path}: there is no such directory")
-        if names.parse_partition_dir(os.path.basename(self._path)) is not None and segments_of(self._path):
+        if file_names.parse_partition_dir(os.path.basename(self._path)) is not None and segments_of(self._path):
             self._parent = os.path.dirname(self._path)
             found: Iterable[str] = [os.path.basename(self._path)]
         else:
@@ -65,10 +65,10 @@ class DataDirectory:
             found = sorted(os.listdir(self._path))
         self.partitions = list(self._dirs(found))
         has_logs = any(segments_of(partition.path) for partition in self.partitions)
-        if not has_logs and not os.path.exists(f"{self._parent}/{names.META_PROPERTIES}"):
+        if not has_logs and not os.path.exists(f"{self._parent}/{file_names.META_PROPERTIES}"):
             raise NotADataDirectory(f"{path}: neither a data directory nor a partition of one")
         is_live = is_in_use(self._parent)
-        was_closed = os.path.exists(f"{self._parent}/{names.CLEAN_SHUTDOWN}") and not is_live
+        was_closed = os.path.exists(f"{self._parent}/{file_names.CLEAN_SHUTDOWN}") and not is_live
         self.given = Circumstances(is_live, was_closed, deep)
 
     @property
@@ -100,10 +100,10 @@ class DataDirectory:
         found: list[Problem] = []
         name = partition.name
         checkpoints = Checkpoints(
-            told[names.RECOVERY_POINTS].get(name),
-            told[names.HIGH_WATERMARKS].get(name),
-            told[names.LOG_START_OFFSETS].get(name),
-            told[names.CLEANER_OFFSETS].get(name),
+            told[file_names.RECOVERY_POINTS].get(name),
+            told[file_names.HIGH_WATERMARKS].get(name),
+            told[file_names.LOG_START_OFFSETS].get(name),
+            told[file_names.CLEANER_OFFSETS].get(name),
         )
         try:
             check_partition(name, partition.path, checkpoints, self.given, found.append, progress)
@@ -120,7 +120,7 @@ class DataDirectory:
 
     def _dirs(self, found: Iterable[str]) -> Iterator[PartitionDir]:
         for name in found:
-            parsed = names.parse_partition_dir(name)
+            parsed = file_names.parse_partition_dir(name)
             path = f"{self._parent}/{name}"
             if parsed is None or parsed[1] or not self._topics(parsed[0].topic) or not os.path.isdir(path):
                 continue  # on its way out, moving in, or stray: no log of the cluster
@@ -131,10 +131,10 @@ class DataDirectory:
         return {
             name: self._offsets(name, tell)
             for name in (
-                names.RECOVERY_POINTS,
-                names.HIGH_WATERMARKS,
-                names.LOG_START_OFFSETS,
-                names.CLEANER_OFFSETS,
+                file_names.RECOVERY_POINTS,
+                file_names.HIGH_WATERMARKS,
+                file_names.LOG_START_OFFSETS,
+                file_names.CLEANER_OFFSETS,
             )
         }
 

@@ -11,10 +11,10 @@ from ottla.cli.dump.disk import ReadOnlyDisk
 from ottla.cli.verify.batch_order import BatchOrder
 from ottla.cli.verify.problems import BY_ITSELF, DAMAGE, FORGET, NOTE, RESTORE, Problem, Tell
 from ottla.cli.verify.segment_check import Segment, check_segment
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.checkpoint import parse_leader_epochs, parse_partition_metadata
 from ottla.log.errors import CorruptFile
-from ottla.log.producer_snapshot import parse_snapshot
+from ottla.log.producer_state import parse_snapshot
 from ottla.log.scan import scan_batches
 from ottla.records.batch import checksum_matches
 from ottla.records.header import BatchHeader, CorruptBatch
@@ -45,7 +45,7 @@ def segments_of(path: str) -> list[tuple[int, int]]:
     found = []
     with os.scandir(path) as entries:
         for entry in entries:
-            base_offset = names.offset_of(entry.name, names.LOG)
+            base_offset = file_names.offset_of(entry.name, file_names.LOG)
             if base_offset is not None:
                 found.append((base_offset, entry.stat().st_size))
     return sorted(found)
@@ -69,7 +69,7 @@ def check_partition(
         is_recovered = next_base is None or next_base > (told.recovery_point or 0)
         segment = Segment(
             partition,
-            f"{path}/{names.file_name(base_offset, names.LOG)}",
+            f"{path}/{file_names.file_name(base_offset, file_names.LOG)}",
             base_offset,
             next_base,
             may_be_torn=not given.was_closed and not given.is_live and is_recovered,
@@ -86,7 +86,7 @@ def check_partition(
     _check_indexes_without_log(partition, path, set(segments), tell, given)
     end_offset = max(order.next_offset or 0, segments[-1])
     if (order.next_offset or 0) < segments[-1] and (order.next_offset or 0) >= order.holes_before:
-        file = f"{path}/{names.file_name(segments[-1], names.LOG)}"
+        file = f"{path}/{file_names.file_name(segments[-1], file_names.LOG)}"
         what = f"offsets {order.next_offset} to {segments[-1] - 1} before it are missing, and no cleaner was there"
         tell(Problem(DAMAGE, partition, file, 0, segments[-1], what, RESTORE))
     _check_epochs(partition, path, epochs, end_offset, tell, given)
@@ -101,8 +101,8 @@ def _check_indexes_without_log(partition: str, path: str, segments: set[int], te
     with os.scandir(path) as entries:
         found = sorted(entry.name for entry in entries)
     for name in found:
-        for suffix in (names.INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX):
-            offset = names.offset_of(name, suffix)
+        for suffix in (file_names.INDEX, file_names.TIME_INDEX, file_names.TRANSACTION_INDEX):
+            offset = file_names.offset_of(name, suffix)
             if offset is not None and offset not in segments:
                 what = "its segment has no log: records may be missing"
                 # One that crashed may have been deleting the segment.
@@ -119,7 +119,7 @@ def _read(path: str) -> bytes | None:
 
 
 def _check_metadata(partition: str, path: str, tell: Tell) -> None:
-    file = f"{path}/{names.PARTITION_METADATA}"
+    file = f"{path}/{file_names.PARTITION_METADATA}"
     content = _read(file)
     if content is not None:
         try:
@@ -152,7 +152,7 @@ def _check_metadata_snapshots(partition: str, path: str, tell: Tell, progress: C
 
 
 def _read_epochs(partition: str, path: str, tell: Tell) -> list[tuple[int, int]]:
-    file = f"{path}/{names.LEADER_EPOCHS}"
+    file = f"{path}/{file_names.LEADER_EPOCHS}"
     content = _read(file)
     if content is None:
         return []
@@ -180,7 +180,7 @@ def _wrong_epoch(epochs: list[tuple[int, int]], header: BatchHeader, given: Circ
 def _check_epochs(
     partition: str, path: str, epochs: list[tuple[int, int]], end_offset: int, tell: Tell, given: Circumstances
 ) -> None:
-    file = f"{path}/{names.LEADER_EPOCHS}"
+    file = f"{path}/{file_names.LEADER_EPOCHS}"
     for (epoch, start), (next_epoch, next_start) in pairwise(epochs):
         if next_epoch <= epoch or next_start < start:
             what = f"epoch {next_epoch} from offset {next_start} comes after epoch {epoch} from offset {start}"
@@ -196,9 +196,9 @@ def _check_epochs(
 
 def _check_snapshots(partition: str, path: str, end_offset: int, tell: Tell, given: Circumstances) -> None:
     with os.scandir(path) as entries:
-        found = sorted(entry.name for entry in entries if entry.name.endswith(names.PRODUCER_SNAPSHOT))
+        found = sorted(entry.name for entry in entries if entry.name.endswith(file_names.PRODUCER_SNAPSHOT))
     for name in found:
-        offset = names.offset_of(name, names.PRODUCER_SNAPSHOT)
+        offset = file_names.offset_of(name, file_names.PRODUCER_SNAPSHOT)
         if offset is None:
             continue
         file = f"{path}/{name}"
@@ -231,20 +231,20 @@ def _check_checkpoints(
 ) -> None:
     parent = os.path.dirname(path)
     rows = (
-        (names.RECOVERY_POINTS, told.recovery_point, "the recovery point"),
-        (names.HIGH_WATERMARKS, told.high_watermark, "the high watermark"),
-        (names.LOG_START_OFFSETS, told.log_start_offset, "the log's start"),
-        (names.CLEANER_OFFSETS, told.first_dirty_offset, "what the cleaner has not seen"),
+        (file_names.RECOVERY_POINTS, told.recovery_point, "the recovery point"),
+        (file_names.HIGH_WATERMARKS, told.high_watermark, "the high watermark"),
+        (file_names.LOG_START_OFFSETS, told.log_start_offset, "the log's start"),
+        (file_names.CLEANER_OFFSETS, told.first_dirty_offset, "what the cleaner has not seen"),
     )
     for name, offset, of_what in rows:
         if offset is not None and offset > end_offset:
             what = f"{of_what} is offset {offset}, and the log ends at {end_offset}: records may be missing at its end"
             advice = "Compare with another replica; a node that starts here lowers it to the log's end."
             # A machine that lost its power may have lost what was not synced: all but what the recovery point covers.
-            is_of_a_crash = name == names.HIGH_WATERMARKS and not given.was_closed and not given.is_live
+            is_of_a_crash = name == file_names.HIGH_WATERMARKS and not given.was_closed and not given.is_live
             level = NOTE if is_of_a_crash else DAMAGE
             tell(Problem(level, partition, f"{parent}/{name}", -1, offset, what, advice))
     start = told.log_start_offset
     if start is not None and start < first_offset and told.high_watermark is not None and start > 0:
         what = f"the log's start is offset {start}, and its first segment begins at {first_offset}"
-        tell(Problem(NOTE, partition, f"{parent}/{names.LOG_START_OFFSETS}", -1, start, what, BY_ITSELF))
+        tell(Problem(NOTE, partition, f"{parent}/{file_names.LOG_START_OFFSETS}", -1, start, what, BY_ITSELF))

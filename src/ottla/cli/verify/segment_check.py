@@ -14,7 +14,7 @@ from ottla.base.ports import File
 from ottla.cli.dump.disk import ReadOnlyDisk
 from ottla.cli.verify.batch_order import Aborted, BatchOrder
 from ottla.cli.verify.problems import BY_ITSELF, DAMAGE, NOTE, REBUILD, RESTORE, Problem, Tell
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.errors import CorruptFile
 from ottla.log.scan import scan_batches
 from ottla.log.transaction_index import AbortedTransaction, parse_entries
@@ -74,10 +74,10 @@ class _Check:
         self._progress = progress
         self._deep = deep
         self._epoch_at = epoch_at
-        stem = segment.path.removesuffix(names.LOG)
-        self._index_path = stem + names.INDEX
-        self._time_path = stem + names.TIME_INDEX
-        self._transactions_path = stem + names.TRANSACTION_INDEX
+        stem = segment.path.removesuffix(file_names.LOG)
+        self._index_path = stem + file_names.INDEX
+        self._time_path = stem + file_names.TIME_INDEX
+        self._transactions_path = stem + file_names.TRANSACTION_INDEX
         self._aborted: list[Aborted] = []
         self._is_readable = True
 

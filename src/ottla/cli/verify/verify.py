@@ -12,8 +12,10 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final, TextIO
 
+from ottla.cli.bars import CLEAR, Pace, bar, time_left
 from ottla.cli.colours import BOLD, DIM, RED, YELLOW, Palette, palette_for
-from ottla.cli.help_format import help_formatter
+from ottla.cli.help_format import CommandParser
+from ottla.cli.text_tables import counted, size
 from ottla.cli.verify.problems import DAMAGE, LEVELS, Problem
 
 if TYPE_CHECKING:
@@ -27,15 +29,13 @@ _EVERY_S: Final = 0.2
 
 
 def argument_parser() -> ArgumentParser:
-    parser = ArgumentParser(
+    parser = CommandParser(
         prog="ottla verify",
         description=(
             "Looks at every batch of data directories, or of a running cluster, and at all that must agree with them. "
             "Changes nothing; a node may run on the directory."
         ),
         epilog="Exit code: 0 nothing is damaged, 1 something is, 2 it could not be looked at.",
-        formatter_class=help_formatter,
-        allow_abbrev=False,
     )
     parser.add_argument("paths", nargs="*", metavar="DIR", help="a data directory, or a partition's, ours or Kafka's")
     parser.add_argument("-b", "--bootstrap-server", metavar="HOST:PORT", help="a running cluster instead")
@@ -88,6 +88,7 @@ class Report:
         self._found: list[Problem] = []
         self._seen_bytes = 0
         self._began_s = self._shown_s = time.monotonic()
+        self._pace = Pace(self._began_s)
         self._partition = ""
 
     def tell(self, problem: Problem) -> None:
@@ -108,11 +109,13 @@ class Report:
         now_s = time.monotonic()
         if self._is_live and now_s - self._shown_s >= _EVERY_S:
             self._shown_s = now_s
-            of_all = f" of {self.total_bytes / 1e6:,.0f}" if self.total_bytes else ""
-            rate = self._seen_bytes / 1e6 / max(now_s - self._began_s, 0.001)
+            self._pace.note(self._seen_bytes, now_s)
             wrong = f", {self.counts[DAMAGE]} damaged" if self.counts[DAMAGE] else ""
-            line = f"{self._seen_bytes / 1e6:,.0f}{of_all} MB, {rate:,.0f} MB/s{wrong}, {partition}"
-            self._errors.write(f"\r\033[K{line}")
+            line = f"{size(self._seen_bytes)}, {size(self._pace.rate(self._seen_bytes, now_s))}/s{wrong}, {partition}"
+            if self.total_bytes:
+                left = time_left(self._pace.left_s(self._seen_bytes, self.total_bytes, now_s))
+                line = f"{bar(self._seen_bytes, self.total_bytes)}  {line}{left}"
+            self._errors.write(f"{CLEAR}{line}")
             self._errors.flush()
 
     def complain(self, told: str) -> None:
@@ -129,7 +132,7 @@ class Report:
         notes = f", {self.counts['note']} notes" if self.counts["note"] else ""
         stopped = "stopped; so far: " if is_interrupted else ""
         took_s = time.monotonic() - self._began_s
-        looked = f"{self.partitions:,} partitions, {self._seen_bytes / 1e6:,.1f} MB in {took_s:.1f} s"
+        looked = f"{counted(self.partitions, 'partition')}, {self._seen_bytes / 1e6:,.1f} MB in {took_s:.1f} s"
         print(self._paint(f"{stopped}{looked}: {verdict}{notes}", BOLD), file=self._out)
 
     def _print_json(self, *, is_interrupted: bool) -> None:
@@ -146,7 +149,7 @@ class Report:
 
     def _clear(self) -> None:
         if self._is_live:
-            self._errors.write("\r\033[K")
+            self._errors.write(CLEAR)
             self._errors.flush()
 
 
@@ -193,6 +196,7 @@ def _look_at_cluster(options: Namespace, report: Report) -> bool:
     try:
         with open_admin(options.bootstrap_server, config_file=options.command_config) as admin:
             partitions = _partitions(admin, options.pattern)
+            report.total_bytes = _size_of(admin, partitions)
         loop = LoopThread("ottla-verify")
         settings = admin_settings(options.bootstrap_server, config_file=options.command_config)
         with loop.lock:
@@ -208,6 +212,24 @@ def _look_at_cluster(options: Namespace, report: Report) -> bool:
         report.complain(told(problem))
         return False
     return True
+
+
+def _size_of(admin: "Admin", partitions: "list[ClusterPartition]") -> int:
+    """Of all replicas; 0 where that may not be asked."""
+    from ottla.client.errors import KafkaError
+
+    names = {one.name for one in partitions}
+    try:
+        brokers = admin.describe_log_dirs(sorted({node for one in partitions for node in one.replicas})).succeeded
+    except KafkaError:
+        return 0
+    return sum(
+        replica.size_bytes
+        for directories in brokers.values()
+        for directory in directories.values()
+        for name, replica in directory.replicas.items()
+        if name in names
+    )
 
 
 def _partitions(admin: "Admin", pattern: "re.Pattern[str]") -> "list[ClusterPartition]":

@@ -6,7 +6,7 @@
     operations   what a principal may do
     known_values members of enumerations, of brokers that may know more of them
     admin_metrics    what is counted
-    families     the modules of calls, imported when they are used; late_calls is how
+    calls        the table of all calls, and how an admin gets them as methods; calls.pyi is generated
 
     topics, configs, records, groups/, cluster_nodes, quorum_voters, feature_levels, log_dirs, replicas,
     transaction_states, access/

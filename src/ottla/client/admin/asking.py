@@ -16,10 +16,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 from ottla.base.ids import ZERO_UUID
 from ottla.client.admin.admin_metrics import AdminMetrics
 from ottla.client.admin.results import Outcome, Results
+from ottla.client.client_log import LONG_S
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.errors import (
     Disconnected,
     KafkaError,
+    NoBrokerReachable,
     NotController,
     RebalanceInProgress,
     RequestTimedOut,
@@ -29,11 +31,11 @@ from ottla.client.errors import (
     UnsupportedVersion,
     error_for,
 )
-from ottla.client.network.asked import Ask
 from ottla.client.promise import all_settled, spawn
 from ottla.client.topic_partition import Broker
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
+from ottla.wire.exchange.open_request import Ask
 from ottla.wire.faults import EncodeError
 
 T = TypeVar("T")
@@ -163,9 +165,10 @@ class Asking:
             try:
                 return await attempt()
             except KafkaError as problem:
-                if not problem.retriable or failures >= self._retries or not self.left_ms(deadline):
+                if not self.cluster.may_pass(problem) or failures >= self._retries or not self.left_ms(deadline):
                     raise self._telling(failed, problem, deadline) from None
                 failed = problem
+                self.cluster.world.log.trouble(("call", problem.code), f"trying again: {problem}", after_s=LONG_S)
             await self.pause(failures, deadline)
             failures += 1
             if failed.needs_metadata or isinstance(failed, NotController | RequestTimedOut):
@@ -176,6 +179,19 @@ class Asking:
         """Of a call's last two errors the one that says why: the last attempt may only have had no time left."""
         is_only_late = isinstance(now, RequestTimedOut) and self.left_ms(deadline) < 1
         return before if before is not None and is_only_late else now
+
+    def failure_of(self, call: str, problem: KafkaError) -> KafkaError:
+        """What a call raises: the same, or, if none of the addresses that were given has ever answered, that.
+
+        One that did and is slow now, or gone, is not told of as if the address were wrong.
+        """
+        if isinstance(problem, NoBrokerReachable) or not isinstance(problem, Disconnected | RequestTimedOut):
+            return problem
+        if self.cluster.has_reached_any:
+            return problem
+        unreachable = NoBrokerReachable(self.cluster.last_reason or problem.message)
+        unreachable.call = call
+        return unreachable
 
     async def pause(self, failures: int, deadline: Deadline) -> None:
         world = self.cluster.world
@@ -216,7 +232,10 @@ class Asking:
                 break
             await self.pause(failures, deadline)
             failures += 1
-        return Results(call, {item: outcomes[item] for item in wanted})
+        return Results(call, {item: self._outcome_of(call, outcomes[item]) for item in wanted})
+
+    def _outcome_of(self, call: str, outcome: Outcome[V]) -> Outcome[V]:
+        return self.failure_of(call, outcome) if isinstance(outcome, KafkaError) else outcome
 
     def _is_open(
         self, outcome: Outcome[Any], may_pass: Callable[[KafkaError], bool] | None, now_s: float, deadline: Deadline

@@ -11,10 +11,10 @@ from ottla.client.admin.asking import Asking, Attempt, Deadline
 from ottla.client.admin.results import Outcome
 from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import KafkaError, LeaderNotAvailable, UnknownTopicOrPartition, error_for
-from ottla.client.network.asked import Ask
 from ottla.client.topic_partition import Broker
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
+from ottla.wire.exchange.open_request import Ask
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -1,1 +1,1 @@
-"""Clients for asyncio: `ottla.aio.Producer`, `ottla.aio.Consumer`, `ottla.aio.Admin`."""
+"""Clients for asyncio: `ottla.aio.Producer`, `Consumer`, `Admin`, `SchemaRegistryClient`."""

@@ -6,7 +6,6 @@ A rebalance listener may have coroutines.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from inspect import isawaitable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -74,10 +73,11 @@ class Consumer(ConsumerFace):
         settings.warn(stacklevel=4)
         self._io = AsyncioWorld(settings)
         self._core = ConsumerCore(self._io.world, settings, make_member)
+        # What was handed out may not be processed, so a consumer that is dropped commits nothing.
+        self._io.end_with(self, None, self._core.stop)
         self._most = self._core.settings.max_poll_records
         self._patience_s = max(self._core.settings.patience_s, _LEAST_PATIENCE_S)
         self._api_timeout_s = self._core.settings.api_timeout_ms / 1000
-        self._unlocked = nullcontext()
         self._yielded_s = monotonic()
 
     # --- records ---
@@ -97,7 +97,7 @@ class Consumer(ConsumerFace):
                 await self._run_tasks()
             records = self._core.poll(most)
             if records and self._core.interceptors:
-                return self._core.interceptors.on_consume(records)
+                return self._core.intercepted(records)
             if records or not await self._wait_for_activity(deadline_s):
                 return records
 
@@ -231,6 +231,10 @@ class Consumer(ConsumerFace):
         """Commits if `enable.auto.commit`, leaves the group and ends connections; in `timeout` seconds (30)."""
         if self._core.is_closed:
             return
+        if not self._io.may_finish():  # its event loop is closed: nothing can be committed or told
+            self._core.stop()
+            self._io.close()
+            return
         try:
             closing = spawn(self._core.close(leave))
             await self._wait_and_run(closing, _CLOSE_TIMEOUT_S if timeout is None else timeout)
@@ -247,22 +251,20 @@ class Consumer(ConsumerFace):
 
     # --- how calls wait ---
 
-    def _checked(self) -> AbstractContextManager[object]:
+    def _call(self, work: Callable[[], T]) -> T:
         self._io.check()
         if self._core.is_closed:
             raise ClientClosed("the consumer was closed")
-        return self._unlocked
+        return work()
 
-    _watched = _checked
+    _look = _call
 
     def _unsubscribe_at_once(self) -> None:
-        with self._checked():
-            self._core.world.start(self._core.unsubscribe())
+        self._call(lambda: self._core.world.start(self._core.unsubscribe()))
 
     async def _ask(self, begin: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
         """What a coroutine of the core returns. It keeps to the timeout itself; the grace is for a lost cause."""
-        with self._checked():
-            promise = spawn(begin())
+        promise = self._call(lambda: spawn(begin()))
         await self._wait_and_run(promise, self._ms(timeout) / 1000 + _GRACE_S)
         if not promise.is_done:
             raise RequestTimedOut

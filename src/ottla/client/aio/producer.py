@@ -1,20 +1,22 @@
 """The producer for asyncio: everything happens in the loop that runs when it is made, without threads."""
 
 import asyncio
+from asyncio import get_running_loop
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
-from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
+from ottla.client.errors import ClientClosed, InvalidState, KafkaError, OtherEventLoop, RequestTimedOut
 from ottla.client.interceptors import Interceptors, RecordToSend
 from ottla.client.io.asyncio_world import AsyncioWorld
 from ottla.client.io.real_ports import log_problem
 from ottla.client.producer.append import Delivery, OnDelivery
 from ottla.client.producer.core import ProducerCore
 from ottla.client.producer.serializing import Serializing
-from ottla.client.promise import Promise
+from ottla.client.promise import Promise, all_settled
 from ottla.client.serialization import Header
 from ottla.client.settings import ClientSettings, read_settings, read_settings_file
 from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
@@ -62,7 +64,9 @@ class Producer:
         self._is_plain = not self._serializes and not self._interceptors
         """Records go as they come, as mostly: looked at once for each of them."""
         self._io = AsyncioWorld(settings)
-        self._core = ProducerCore(self._io.world, settings, _Waiting(self._io))
+        self._own_loop = self._io.loop
+        self._core = ProducerCore(self._io.world, settings, _TaskWaiter(self._io))
+        self._io.end_with(self, partial(_finish, self._core), partial(_stop, self._core))
         self._append = self._core.appender.append
         self._max_block_s = self._core.settings.max_block_ms / 1000
         self._completed = 0
@@ -84,6 +88,8 @@ class Producer:
 
         Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
         """
+        if get_running_loop() is not self._own_loop:
+            raise OtherEventLoop
         if not self._is_plain:
             if self._interceptors:
                 record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
@@ -106,7 +112,6 @@ class Producer:
         headers: Sequence[Header] | None,
         on_delivery: OnDelivery | None,
     ) -> Delivery:
-        self._io.check()
         if not self._serializes:
             value, key, headers = self._serialize(topic, value, key, headers)
         outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
@@ -212,7 +217,7 @@ class Producer:
 
     async def init_transactions(self) -> None:
         """Fences off older producers of the same `transactional.id`. The first `begin` does it, if nobody has."""
-        await self._wait_for(self._core.the_transactions().init())
+        await self._wait_for(lambda: self._core.the_transactions().init())
 
     async def begin(self) -> None:
         await self.init_transactions()
@@ -223,22 +228,22 @@ class Producer:
 
         After `RequestTimedOut` the outcome is open: call `commit` again.
         """
-        await self._wait_for(self._core.the_transactions().commit())
+        await self._wait_for(lambda: self._core.the_transactions().commit())
 
     async def abort(self) -> None:
-        await self._wait_for(self._core.the_transactions().abort())
+        await self._wait_for(lambda: self._core.the_transactions().abort())
 
     async def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: "GroupMember | str"
     ) -> None:
         """Commits the offsets of a group with the transaction: see `ottla.Producer.send_offsets`."""
-        await self._wait_for(self._core.send_offsets(offsets, group))
+        await self._wait_for(lambda: self._core.send_offsets(offsets, group))
 
-    async def _wait_for(self, promise: Promise[None]) -> None:
+    async def _wait_for(self, begin: Callable[[], Promise[None]]) -> None:
         self._io.check()
         deadline_s = self._io.loop.time() + self._max_block_s
         await self._wait_until(
-            promise,
+            begin(),
             deadline_s,
             lambda: self._core.the_transactions().too_late(self._max_block_s),
         )
@@ -262,9 +267,15 @@ class Producer:
         """Waits up to `timeout` seconds for what was sent, then ends connections.
 
         What is not delivered by then fails with `ClientClosed`. An open transaction is aborted, unless `timeout` is 0:
-        then it is left to time out.
+        then it is left to time out. If the producer's event loop is closed, nothing can be waited for any more: what
+        was not delivered is logged.
         """
         if self._core.is_closed:
+            return
+        if not self._io.may_finish():
+            _stop(self._core)
+            self._io.close()
+            self._interceptors.close()
             return
         try:
             async with asyncio.timeout(timeout):
@@ -288,6 +299,9 @@ class Producer:
                     await self._io.future(ending)
             except KafkaError as problem:
                 log_problem(problem)
+            finally:
+                if (left_open := self._core.open_transaction()) is not None:
+                    log_problem(left_open)
 
     async def __aenter__(self) -> "Producer":
         return self
@@ -296,7 +310,24 @@ class Producer:
         await self.close()
 
 
-class _Waiting:
+def _finish(core: ProducerCore) -> Promise[Any]:
+    """The producer was dropped without `close`: what it has sent is delivered, and its transaction aborted."""
+    if core.transactions is not None and core.transactions.has_uncommitted:
+        log_problem(
+            ClientClosed("ottla.aio.Producer was dropped in a transaction that is not committed: it is aborted")
+        )
+    ending = core.end_transaction()
+    return all_settled([core.flush(), *([] if ending is None else [ending])])
+
+
+def _stop(core: ProducerCore) -> None:
+    """Ends a producer that cannot wait any more, and says what it has lost."""
+    for problem in core.losses("the event loop has ended without Producer.close()"):
+        log_problem(problem)
+    core.close()
+
+
+class _TaskWaiter:
     lock = nullcontext()
 
     def __init__(self, io: AsyncioWorld) -> None:
@@ -307,13 +338,16 @@ class _Waiting:
         raise InvalidState("the record is not delivered yet: await the delivery")
 
     async def awaited(self, promise: Promise[Any]) -> None:
+        self._io.check()
         await self._io.future(promise)
 
     def call_back(self, callback: Callable[[Any], None], argument: Any) -> None:
         """Not within the call that settles the delivery: what the callback raises must not keep others from it."""
-        if not self._due:
-            self._io.loop.call_soon(self._run_callbacks)
         self._due.append((callback, argument))
+        if self._io.loop.is_closed():
+            self._run_callbacks()
+        elif len(self._due) == 1:
+            self._io.loop.call_soon(self._run_callbacks)
 
     def _run_callbacks(self) -> None:
         """Raises `KeyboardInterrupt` and `SystemExit`, which end the event loop; the others run if it goes on."""

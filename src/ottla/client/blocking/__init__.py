@@ -1,1 +1,1 @@
-"""Clients whose calls wait: `ottla.Producer`, `ottla.Consumer`, `ottla.Admin`."""
+"""Clients whose calls wait: `ottla.Producer`, `ottla.Consumer`, `ottla.Admin`, `ottla.SchemaRegistryClient`."""

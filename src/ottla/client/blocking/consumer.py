@@ -7,7 +7,8 @@ application works, the loop's own thread fetches ahead and keeps up the membersh
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import starmap
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
@@ -22,11 +23,10 @@ from ottla.client.consumer.face import (
     make_member,
     partitions_of,
 )
-from ottla.client.consumer.group_bond import UserTask
 from ottla.client.consumer.offsets.offset_reset import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from ottla.client.errors import ClientClosed, RequestTimedOut, Wakeup
+from ottla.client.io.locks import OneUser, taken_surely
 from ottla.client.io.loop_thread import LoopThread
-from ottla.client.io.one_user import OneUser
 from ottla.client.membership.member import LeaveBehaviour
 from ottla.client.promise import Promise, first_settled, spawn
 from ottla.client.settings import ClientSettings, read_settings, read_settings_file
@@ -75,19 +75,19 @@ class Consumer(ConsumerFace):
     def _begin(self, settings: ClientSettings) -> None:
         settings.warn(stacklevel=4)
         self._loop = LoopThread("ottla-consumer", settings)
-        self._loop.takes_along = True
-        self._lock = self._loop.lock
-        self._user = OneUser(self._lock)
+        self._lock, self._step = self._loop.lock, self._loop.step
+        self._user = OneUser()
         try:
-            with self._lock:
+            with self._lock, self._step:
                 self._core = ConsumerCore(self._loop.world, settings, make_member)
-        except Exception:
+        except BaseException:
             self._loop.stop()
             raise
         if self._core.settings.key_deserializer is not None or self._core.settings.value_deserializer is not None:
-            self._core.chunks.unlocked = self._lock.released
+            self._core.chunks.unlocked = partial(self._step.outside, self._lock)
         # What was handed out may not be processed, so a consumer that is dropped commits nothing.
         self._loop.end_with(self, self._core.stop)
+        self._loop.on_torn = self._core.stop
         self._most = self._core.settings.max_poll_records
         self._patience_s = max(self._core.settings.patience_s, _LEAST_PATIENCE_S)
         self._api_timeout_s = self._core.settings.api_timeout_ms / 1000
@@ -102,7 +102,7 @@ class Consumer(ConsumerFace):
         """
         with self._user:
             records = self._poll(timeout, max_records)
-            return self._core.interceptors.on_consume(records) if records and self._core.interceptors else records
+            return self._core.intercepted(records) if records and self._core.interceptors else records
 
     def _poll(self, timeout: float, max_records: int | None) -> list[ConsumerRecord]:
         most = self._most if max_records is None else max_records
@@ -117,11 +117,16 @@ class Consumer(ConsumerFace):
             records: list[ConsumerRecord] = []
             try:
                 with self._lock:
-                    self._core.poll(most, records)
-                    activity = None if records else self._core.activity()
+                    self._step.check()
+                    try:
+                        self._core.poll(most, records)
+                        activity = None if records else self._core.activity()
+                    except BaseException as raised:
+                        self._step.on_raised(raised)
+                        raise
                 if records and not is_up_to_date:
                     self._loop.drive()
-            except BaseException:  # An interrupt, perhaps one that has waited: what was taken is not handed out.
+            except BaseException:  # An interrupt: what was taken is not handed out.
                 if records:
                     self._core.subscription.unread.hand_out(records)
                 raise
@@ -155,16 +160,16 @@ class Consumer(ConsumerFace):
             self._take_up()
             chunk: Chunk | None = None
             try:
-                with self._lock:
+                with self._lock, self._step:
                     chunk = self._core.poll_chunk()
                 if chunk is not None:
                     batch = to_arrow(chunk, check_crcs=self._core.settings.check_crcs)
-                    with self._lock:
+                    with self._lock, self._step:
                         self._core.chunks.read_up(chunk)
                         self._core.metrics.records_consumed += batch.num_rows
             except BaseException:  # It is damaged, or an interrupt struck: the chunk is not handed out.
-                if chunk is not None:
-                    with self._lock:
+                if chunk is not None and not self._step.is_torn:
+                    with self._lock, self._step:
                         self._core.put_back_chunk(chunk)
                 raise
             if chunk is None:
@@ -189,7 +194,7 @@ class Consumer(ConsumerFace):
 
     def _wait_for_activity(self, deadline_s: float) -> bool:
         """Returns whether to poll again."""
-        with self._lock:
+        with self._lock, self._step:
             activity = self._core.activity()
         return self._wait_for(activity, deadline_s)
 
@@ -268,20 +273,20 @@ class Consumer(ConsumerFace):
 
     def close(self, timeout: float | None = None, *, leave: LeaveBehaviour = LeaveBehaviour.DEFAULT) -> None:
         """Commits if `enable.auto.commit`, leaves the group, ends connections and thread; in `timeout` seconds (30)."""
-        if self._core.is_closed or self._loop.is_forked:
+        if self._core.is_closed or self._loop.is_forked or self._loop.step.is_torn:
+            self._loop.stop()
             return
         with self._user:
             self._close(timeout, leave)
 
     def _close(self, timeout: float | None, leave: LeaveBehaviour) -> None:
         try:
-            with self._lock:
+            with self._lock, self._step:
                 closing = spawn(self._core.close(leave))
             self._wait_and_run(closing, _CLOSE_TIMEOUT_S if timeout is None else timeout, can_be_woken=False)
             self._run_tasks()
         finally:
-            with self._lock:
-                self._core.stop()
+            self._loop.end(self._core.stop)
             self._loop.stop()
 
     def __enter__(self) -> Self:
@@ -292,16 +297,16 @@ class Consumer(ConsumerFace):
 
     # --- how calls wait ---
 
-    def _watched(self) -> AbstractContextManager[object]:
+    def _call(self, work: Callable[[], T]) -> T:
+        with self._user:
+            return self._look(work)
+
+    def _look(self, work: Callable[[], T]) -> T:
         self._loop.check()
         if self._core.is_closed:
             raise ClientClosed("the consumer was closed")
-        return self._lock
-
-    @contextmanager
-    def _checked(self) -> Iterator[None]:
-        with self._user, self._watched():
-            yield
+        with self._lock, self._step:
+            return work()
 
     def _unsubscribe_at_once(self) -> None:
         self.unsubscribe()
@@ -309,8 +314,7 @@ class Consumer(ConsumerFace):
     def _ask(self, begin: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
         """What a coroutine of the core returns. It keeps to the timeout itself; the grace is for a lost cause."""
         with self._user:
-            with self._watched():
-                promise = spawn(begin())
+            promise = self._look(lambda: spawn(begin()))
             self._wait_and_run(promise, self._ms(timeout) / 1000 + _GRACE_S)
             if not promise.is_done:
                 raise RequestTimedOut
@@ -320,42 +324,32 @@ class Consumer(ConsumerFace):
         """Waits, and runs what is the application's to run meanwhile."""
         deadline_s = monotonic() + timeout_s
         while not promise.is_done and (left_s := deadline_s - monotonic()) > 0:
-            with self._lock:
+            with self._lock, self._step:
                 either = first_settled((promise, self._core.stirred()))
             self._loop.wait(either, left_s)
             self._run_tasks()
-            with self._lock:
+            with self._lock, self._step:
                 if not promise.is_done and self._core.take_wakeup() and can_be_woken:
                     raise Wakeup
 
     def _run_tasks(self) -> None:
-        """Ctrl-C strikes in the application's code alone: before it, the task stays where it is."""
-        tasks, lock = self._core.tasks, self._lock
-        lock.hold_interrupts()
-        try:
-            while tasks and not lock.is_interrupted:
-                self._run_task(tasks.popleft())
-        finally:
-            lock.release_interrupts()
-
-    def _run_task(self, task: UserTask) -> None:
-        """The caller holds interrupts."""
-        has_begun = False
-        problem: Exception | None = None
-
-        def run() -> None:
-            nonlocal has_begun
-            has_begun = True
-            task.run()
-
-        try:
-            self._lock.interruptible(run)
-        except Exception as raised:
-            problem = raised
-            raise
-        finally:
-            if has_begun:  # an interrupt, too, must not leave the group waiting for this listener
-                with self._lock:
-                    task.done(problem)
-            else:
-                self._core.tasks.appendleft(task)
+        """Wherever Ctrl-C strikes, a task stays where it is, or its end is told (`io.locks` says why so)."""
+        tasks = self._core.tasks
+        while tasks:
+            taking = taken_surely(self._lock)
+            for task in starmap(tasks.popleft, ((),)):
+                problem: Exception | None = None
+                try:
+                    task.run()
+                except Exception as raised:
+                    problem = raised
+                    raise
+                finally:  # an interrupt, too, must not leave the group waiting for this listener
+                    for _ in taking:  # and no `with`: an interrupt could strike while it waits for the lock
+                        try:
+                            task.done(problem)
+                        except BaseException as raised:
+                            self._step.on_raised(raised)
+                            raise
+                        finally:
+                            self._lock.release()

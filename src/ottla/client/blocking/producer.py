@@ -9,7 +9,6 @@ Callbacks run on the producer's own thread, without the lock, one at a time and 
 caller's, because it may hold a lock that the callback wants, too, and may have a time limit.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,7 +19,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.blocking.callbacks import Callbacks
 from ottla.client.errors import ClientClosed, KafkaError, RequestTimedOut
 from ottla.client.interceptors import Interceptors, RecordToSend
-from ottla.client.io.client_lock import ClientLock
+from ottla.client.io.locks import ClientLock
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.io.real_ports import log_problem
 from ottla.client.producer.append import IS_COMPILED, Appender, Delivery, OnDelivery
@@ -73,17 +72,18 @@ class Producer:
         self._is_plain = not self._serializes and not self._interceptors
         """Records go as they come, as mostly: looked at once for each of them."""
         self._loop = LoopThread("ottla-producer", settings)
-        self._lock = self._loop.lock
+        self._lock, self._step = self._loop.lock, self._loop.step
         self._callbacks = Callbacks(self._loop.nudge)
         self._loop.run_callbacks = self._callbacks.run
         self._loop.has_callbacks = self._callbacks.are_due
         try:
-            with self._lock:
-                self._core = ProducerCore(self._loop.world, settings, _Waiting(self._loop, self._callbacks))
-        except Exception:
+            with self._lock, self._step:
+                self._core = ProducerCore(self._loop.world, settings, _ThreadWaiter(self._loop, self._callbacks))
+        except BaseException:
             self._loop.stop()
             raise
         self._loop.end_with(self, self._core.finish)
+        self._loop.on_torn = partial(_give_up, self._core)
         self._loop.at_exit = partial(_deliver_at_exit, self._loop, self._core)
         appender = Appender(self._core.now_ns, self._core.appender.topics)
         self._append = appender.append
@@ -123,7 +123,7 @@ class Producer:
             delivery = self._append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
         else:
             self._loop.check()
-            with self._lock:
+            with self._lock, self._step:
                 delivery = self._append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
         if delivery is None:
             return self._send_slowly(topic, value, key, partition, timestamp_ms, headers, on_delivery)
@@ -146,7 +146,11 @@ class Producer:
         accumulator, sender = self._core.accumulator, self._core.sender
         opened, had_much_in_flight = accumulator.opened, sender.has_much_in_flight
         with self._lock:
-            outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+            try:
+                outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+            except BaseException as raised:
+                self._step.on_raised(raised)
+                raise
         if isinstance(outcome, Promise):
             outcome = self._until(
                 lambda: self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery),
@@ -175,7 +179,7 @@ class Producer:
     ) -> T:
         """Tries until there is an outcome, waiting for what each attempt says it lacks."""
         while True:
-            with self._lock:
+            with self._lock, self._step:
                 outcome = attempt()
             if not isinstance(outcome, Promise):
                 return outcome
@@ -207,19 +211,19 @@ class Producer:
         Most errors pass, and deliveries tell what did not: this is for logs and alarms.
         """
         self._loop.check()
-        with self._lock:
+        with self._lock, self._step:
             self._core.on_error(callback)
 
     def on_statistics(self, callback: Callable[[dict[str, float]], None], interval: float) -> None:
         """Calls back with `metrics()` every `interval` seconds, where callbacks of deliveries run."""
         self._loop.check()
-        with self._lock:
+        with self._lock, self._step:
             self._core.on_statistics(callback, interval)
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's `producer-metrics`."""
         self._loop.check_not_forked()
-        with self._lock:
+        with self._lock, self._step:
             return self._core.metrics()
 
     # --- transactions ---
@@ -260,7 +264,7 @@ class Producer:
 
     def begin(self) -> None:
         self.init_transactions()
-        with self._lock:
+        with self._lock, self._step:
             self._core.the_transactions().begin()
 
     def commit(self) -> None:
@@ -276,7 +280,7 @@ class Producer:
     def transaction_identity(self) -> "TransactionIdentity":
         """Under which the coordinator knows the transaction of now: who has it can end it, from anywhere."""
         self._loop.check()
-        with self._lock:
+        with self._lock, self._step:
             return self._core.the_transactions().identity()
 
     def send_offsets(
@@ -309,7 +313,9 @@ class Producer:
         What is not delivered by then fails with `ClientClosed`. An open transaction is aborted, unless `timeout` is 0:
         then it is left to time out. So it is by a callback, which cannot wait.
         """
-        if self._core.is_closed or self._loop.is_forked:
+        if self._core.is_closed or self._loop.is_forked or self._loop.step.is_torn:
+            self._loop.stop()
+            self._interceptors.close()
             return
         if self._callbacks.is_running_here:
             timeout = 0.0
@@ -321,8 +327,7 @@ class Producer:
         except (TimeoutError, ClientClosed):
             pass  # what is left fails below
         finally:
-            with self._lock:
-                self._core.close()
+            self._loop.end(self._core.close)
             try:
                 if not self._callbacks.is_running_here:
                     self._callbacks.all_run(_left_s(deadline_s))
@@ -332,14 +337,16 @@ class Producer:
 
     def _end_transaction(self, deadline_s: float | None) -> None:
         """Of a producer that is being closed: aborts what it has begun, and waits for what it is about to end."""
-        with self._lock:
+        with self._lock, self._step:
             ending = self._core.end_transaction()
         if ending is None:
             return
         left_s = _left_s(deadline_s)
         self._loop.wait(ending, self._max_block_s if left_s is None else left_s)
-        if ending.error is not None:
-            log_problem(ending.error)
+        with self._lock, self._step:
+            problem = self._core.open_transaction() if ending.error is None else ending.error
+        if problem is not None:
+            log_problem(problem)
 
     def __enter__(self) -> "Producer":
         return self
@@ -350,31 +357,36 @@ class Producer:
 
 def _deliver_at_exit(loop: LoopThread, core: ProducerCore, timeout_s: float) -> None:
     """The program ends and did not close its producer. What it has sent is delivered, or it is said what was not."""
-    with loop.lock:
+    with loop.lock, loop.step:
         if core.is_closed:
             return
+        is_uncommitted = core.transactions is not None and core.transactions.has_uncommitted
         ending = core.end_transaction()
         over = all_settled([core.flush(), *([] if ending is None else [ending])])
     loop.wait(over, timeout_s)
-    with loop.lock:
-        lost = Counter({batch.topic: 0 for batch in core.accumulator.unfinished()})
-        for batch in core.accumulator.unfinished():
-            lost[batch.topic] += batch.record_count
+    with loop.lock, loop.step:
+        losses = core.losses("the program has ended without Producer.close()")
         core.close()
-    for topic, count in lost.items():
-        log_problem(
-            ClientClosed(
-                f"the program has ended without Producer.close(), and {count} records for {topic} that were sent "
-                f"could not be delivered within {timeout_s:.0f} s: they are lost"
-            )
-        )
+    if is_uncommitted:
+        log_problem(ClientClosed("the program has ended in a transaction that it has not committed: it is aborted"))
+    for problem in losses:
+        log_problem(problem)
+
+
+def _give_up(core: ProducerCore) -> None:
+    """An interrupt has cut the core's work short: what it has not delivered is lost, and that is said."""
+    try:
+        for problem in core.losses("the producer was interrupted in the middle of its work"):
+            log_problem(problem)
+    finally:
+        core.close()
 
 
 def _left_s(deadline_s: float | None) -> float | None:
     return None if deadline_s is None else max(deadline_s - monotonic(), 0.0)
 
 
-class _Waiting:
+class _ThreadWaiter:
     def __init__(self, loop: LoopThread, callbacks: Callbacks) -> None:
         self._loop = loop
         self.call_back = callbacks.add

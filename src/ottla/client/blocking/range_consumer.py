@@ -35,15 +35,12 @@ class RangeConsumer(Consumer):
 
         patience_s = self._api_timeout_s if timeout is None else timeout
         check_crcs = self._core.settings.check_crcs
-        with self._checked():
-            self._assign([partition])
-            self._begin_at(partition, begin, end)
-            self._core.stir()
+        self._call(lambda: self._begin_with({partition: (begin, end)}))
         position = begin
         deadline_s = monotonic() + patience_s
         while position < end:
             self._loop.check()
-            with self._lock:
+            with self._lock, self._step:
                 chunk = self._core.poll_chunk()
             if chunk is None:
                 self._take_up()
@@ -57,7 +54,7 @@ class RangeConsumer(Consumer):
             self._loop.hand_over()
             position = chunk.records.end_offset
             batch = to_arrow(chunk, check_crcs=check_crcs, end_offset=end)
-            with self._lock:
+            with self._lock, self._step:
                 self._core.chunks.read_up(chunk)
                 self._core.metrics.records_consumed += batch.num_rows
             if batch.num_rows:
@@ -67,14 +64,10 @@ class RangeConsumer(Consumer):
     def wait_at(self, offsets: Mapping[TopicPartition, int], timeout: float) -> bool:
         """Waits until there is a record at one of these offsets, or behind it. False if none came in time."""
         deadline_s = monotonic() + timeout
-        with self._checked():
-            self._assign(offsets)
-            for partition, offset in offsets.items():
-                self._begin_at(partition, offset, offset + 1)
-            self._core.stir()
+        self._call(lambda: self._begin_with({one: (offset, offset + 1) for one, offset in offsets.items()}))
         while True:
             self._take_up()
-            with self._lock:
+            with self._lock, self._step:
                 chunk = self._core.poll_chunk() if offsets else None
                 if chunk is not None:
                     self._core.chunks.read_up(chunk)
@@ -85,13 +78,10 @@ class RangeConsumer(Consumer):
     def bytes_per_offset(self, partition: TopicPartition, begin: int, timeout: float) -> float:
         """How large the records are that begin at this offset, with the gaps between them, as far as a fetch shows."""
         deadline_s = monotonic() + timeout
-        with self._checked():
-            self._assign([partition])
-            self._begin_at(partition, begin, begin + 1)
-            self._core.stir()
+        self._call(lambda: self._begin_with({partition: (begin, begin + 1)}))
         while True:
             self._take_up()
-            with self._lock:
+            with self._lock, self._step:
                 chunk = self._core.poll_chunk()
                 if chunk is not None:
                     size = chunk.size / max(chunk.records.end_offset - begin, 1)
@@ -99,6 +89,12 @@ class RangeConsumer(Consumer):
                     return size
             if not self._wait_for_activity(deadline_s):
                 raise RequestTimedOut(f"nothing came from {partition} at offset {begin} for {timeout:g} s")
+
+    def _begin_with(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        self._assign(ranges)
+        for partition, (begin, end) in ranges.items():
+            self._begin_at(partition, begin, end)
+        self._core.stir()
 
     def _assign(self, partitions: Iterable[TopicPartition]) -> None:
         wanted = list(partitions)

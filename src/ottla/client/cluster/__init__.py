@@ -3,6 +3,6 @@
 cluster         metadata kept fresh; asking one broker, any, or the controller
 view            brokers, topics and leaders at one moment
 coordinators    who coordinates a group or a transactional id
-told            errors and statistics on their way to callbacks of the application's
+application_callbacks   errors and statistics on their way to callbacks of the application's
 addresses       where to begin
 """

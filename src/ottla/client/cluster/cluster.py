@@ -7,33 +7,36 @@ known can be reached, or none has told metadata for too long, or a broker says s
 addresses it was given (KIP-899, KIP-1102).
 """
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final
 
 from ottla.base.ids import TopicPartition
+from ottla.base.pacing import Backoff
 from ottla.client.cluster.view import NO_NODE, ClusterView, Leader, bootstrap_view, view_of
 from ottla.client.errors import (
     ClientClosed,
     Disconnected,
     KafkaError,
     LeaderNotAvailable,
+    NotABroker,
     RequestTimedOut,
     UnknownTopicOrPartition,
     error_for,
 )
-from ottla.client.network.api_versions import ApiVersions
-from ottla.client.network.asked import Ask
-from ottla.client.network.backoff import Backoff
-from ottla.client.network.connections import Connections, Key, Line
+from ottla.client.network.connections import Connections, Key, Purpose
 from ottla.client.promise import Promise
 from ottla.client.settings import Address, ClientSettings
 from ottla.client.topic_partition import Broker
 from ottla.client.world import ClientWorld
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
+from ottla.wire.exchange.api_versions import ApiVersions
+from ottla.wire.exchange.open_request import Ask
 from ottla.wire.messages import MetadataRequest
 
 _REBOOTSTRAP: Final = "rebootstrap"
+_SOON_THERE_S: Final = 2.0
+"""A topic that is being created, or whose leader has just gone, is no news before."""
 
 
 class Cluster:
@@ -43,6 +46,7 @@ class Cluster:
         self.world = world
         self.settings = settings
         self.client_id = settings.text("client.id") or None
+        world.log.name = self.client_id or ""
         self.view = bootstrap_view(settings.bootstrap)
         self.backoff = Backoff(settings.integer("retry.backoff.ms"), settings.integer("retry.backoff.max.ms"))
         """Between attempts at the same request."""
@@ -79,7 +83,7 @@ class Cluster:
         timeout_ms: float | None = None,
         newest: int | None = None,
         has_response: bool = True,
-        line: Line = Line.MAIN,
+        line: Purpose = Purpose.MAIN,
     ) -> Promise[Any]:
         """One attempt at one broker, in the newest version that both know, `newest` at most.
 
@@ -122,18 +126,23 @@ class Cluster:
         broker = self.view.brokers.get(node_id) or self._start.brokers.get(node_id)
         if broker is None or self.is_closed:
             return Promise.rejected(Disconnected(f"the address of broker {node_id} is not known"))
-        return self._connections.versions(Key(node_id, Line.MAIN), Address(broker.host, broker.port))
+        return self._connections.versions(Key(node_id, Purpose.MAIN), Address(broker.host, broker.port))
 
     def known_versions(self, node_id: int) -> ApiVersions | None:
         """The same, if it is known without asking."""
         return self._connections.known_versions(node_id)
 
-    def in_flight(self, node_id: int, line: Line = Line.MAIN) -> int:
+    def in_flight(self, node_id: int, line: Purpose = Purpose.MAIN) -> int:
         return self._connections.in_flight(node_id, line)
 
-    def is_pausing(self, node_id: int, line: Line = Line.MAIN) -> bool:
+    def is_pausing(self, node_id: int, line: Purpose = Purpose.MAIN) -> bool:
         """Whether the broker could not be reached a moment ago."""
         return self._connections.is_pausing(node_id, line)
+
+    @property
+    def has_reached_any(self) -> bool:
+        """Whether a broker has ever let this client in."""
+        return self._connections.has_reached_any
 
     def least_busy(self, tried: Container[int] = ()) -> int:
         """A broker with an open connection and little in flight; else one that was not found unreachable just now.
@@ -147,6 +156,12 @@ class Cluster:
     def _busyness(self, node_id: int) -> tuple[bool, bool, int]:
         connections = self._connections
         return connections.is_pausing(node_id), not connections.is_open(node_id), connections.in_flight(node_id)
+
+    def may_pass(self, problem: KafkaError) -> bool:
+        """Whether it is worth asking again: one wrong address among several does no harm."""
+        if isinstance(problem, NotABroker):
+            return not all(map(self._connections.is_pausing, self.view.brokers))
+        return problem.retriable
 
     # --- metadata ---
 
@@ -167,6 +182,25 @@ class Cluster:
     def on_update(self, callback: Callable[[ClusterView], None]) -> None:
         """Is told of every new view."""
         self._listeners.append(callback)
+
+    def offer_metrics(self, kind: str, read: Callable[[], Mapping[str, float]]) -> None:
+        """Pushes what `read` gives to brokers that ask for metrics (KIP-714), if the settings have nothing against it.
+
+        Whether they do is known when the first one has answered; nothing is loaded before.
+        """
+        if not self.settings.flag("enable.metrics.push"):
+            return
+
+        def look(_view: ClusterView) -> None:
+            known = next(filter(None, map(self.known_versions, (*self.view.brokers, *self._start.brokers))), None)
+            if known is not None:
+                self._listeners.remove(look)
+                if known.serves(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS):
+                    from ottla.client.telemetry import push_metrics
+
+                    self.world.start(push_metrics(self, kind, read))
+
+        self.on_update(look)
 
     def refresh(self) -> Promise[ClusterView]:
         """The view after a refresh that begins now or later. It goes on until a broker answers, so give it a limit of
@@ -212,10 +246,15 @@ class Cluster:
         """Why the last broker that was asked for metadata did not tell it; None if it did."""
         return None if self._last_problem is None else str(self._last_problem)
 
+    @property
+    def last_reason(self) -> str | None:
+        """The same, without what to do about it."""
+        return None if self._last_problem is None else self._last_problem.message
+
     def no_metadata(self) -> RequestTimedOut:
         """No broker told in time; with what the last one that was tried had to say."""
         why = "" if self._last_problem is None else f" ({self._last_problem.message})"
-        return RequestTimedOut(f"no broker told metadata in time{why}")
+        return RequestTimedOut(f"no broker answered a metadata request in time{why}")
 
     def _problem_with(self, partition: TopicPartition) -> KafkaError | None:
         topic = self.view.topics.get(partition.topic)
@@ -254,10 +293,11 @@ class Cluster:
                     self._last_problem = None
                     self._last_metadata_s = self.world.now_s()
                     self._become(view_of(response, self.view))
+                    self._tell_missing()
                     return
             except KafkaError as problem:
                 self._last_problem = problem
-                if not problem.retriable:
+                if not self.may_pass(problem):
                     raise
             if not tried.issuperset(self.view.brokers):
                 continue
@@ -265,6 +305,21 @@ class Cluster:
             pause_ms = self.backoff.after(self._refresh_failures, self.world.entropy)
             self._refresh_failures += 1
             await self.world.sleep(pause_ms)
+
+    def _tell_missing(self) -> None:
+        log = self.world.log
+        for name in self._topics:
+            about, topic = ("topic", name), self.view.topics.get(name)
+            if topic is not None and topic.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                patience_s = _SOON_THERE_S if self._creates_topics else 0.0
+                log.trouble(about, f"topic {name!r} does not exist", after_s=patience_s)
+            elif topic is not None and not topic.error:
+                missing = [one.partition for one in topic.partitions.values() if one.leader == NO_NODE]
+                if missing:
+                    which = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
+                    log.trouble(about, f"partitions of topic {name!r} have no leader: {which}", after_s=_SOON_THERE_S)
+                elif log.is_troubled(about):
+                    log.over(about, f"topic {name!r} is available")
 
     def _metadata_request(self, version: int) -> MetadataRequest:
         topics = None

@@ -3,14 +3,15 @@
 from enum import IntEnum
 from typing import Any
 
+from ottla.client.client_log import LONG_S
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.errors import Disconnected, KafkaError, RequestTimedOut, error_for
-from ottla.client.network.asked import Ask
-from ottla.client.network.connections import Line
+from ottla.client.network.connections import Purpose
 from ottla.client.promise import Promise
 from ottla.client.topic_partition import Broker
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
+from ottla.wire.exchange.open_request import Ask
 from ottla.wire.messages import FindCoordinatorRequest
 
 _FIRST_WITH_MANY_KEYS = 4
@@ -50,6 +51,8 @@ class Coordinators:
                 left_ms = (deadline_s - world.now_s()) * 1000
                 if not problem.retriable or left_ms <= 0:
                     raise
+                text = f"cannot find the coordinator of {kind.name.lower()} {key!r}; trying again: {problem}"
+                world.log.trouble(("coordinator", kind, key), text, after_s=LONG_S)
             await world.sleep(min(self._cluster.backoff.after(failures, world.entropy), left_ms))
             failures += 1
 
@@ -62,7 +65,7 @@ class Coordinators:
         *,
         api_key: int | None = None,
         newest: int | None = None,
-        line: Line = Line.COORDINATOR,
+        line: Purpose = Purpose.COORDINATOR,
     ) -> Any:
         """One attempt at the coordinator, once it is found. A connection that breaks makes it unknown again."""
         node_id = await self.find(kind, key, deadline_s)
@@ -84,11 +87,12 @@ class Coordinators:
         left_ms = max((deadline_s - self._cluster.world.now_s()) * 1000, 1)
         asked: Promise[Any] = self._cluster.ask_any(request, api_key=ApiKey.FIND_COORDINATOR)
         response = await self._cluster.world.within(
-            asked, left_ms, lambda: RequestTimedOut(f"no broker told the coordinator of {key!r} in time")
+            asked, left_ms, lambda: RequestTimedOut(f"no broker answered who coordinates {key!r} in time")
         )
         found = response.coordinators[0] if response.coordinators else response
         if found.error_code != ErrorCode.NONE:
             raise error_for(found.error_code, found.error_message)
         self._cluster.learn(Broker(found.node_id, found.host, found.port))
         self._known[kind, key] = found.node_id
+        self._cluster.world.log.over(("coordinator", kind, key), f"found the coordinator of {key!r}")
         return int(found.node_id)

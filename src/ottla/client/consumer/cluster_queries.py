@@ -69,11 +69,13 @@ async def _ask(cluster: Cluster, topics: list[str] | None, timeout_ms: float) ->
         left_ms = max((deadline_s - world.now_s()) * 1000, 0)
         try:
             asked = cluster.ask_any(request)
-            return await world.within(asked, left_ms, lambda: RequestTimedOut("no broker told metadata in time"))
+            return await world.within(
+                asked, left_ms, lambda: RequestTimedOut("no broker answered a metadata request in time")
+            )
         except KafkaError as problem:
             pause_ms = cluster.backoff.after(failures, world.entropy)
             failures += 1
-            if not problem.retriable or left_ms <= pause_ms:
+            if not cluster.may_pass(problem) or left_ms <= pause_ms:
                 raise
         await world.sleep(pause_ms)
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from ottla.base.freed_memory import keep_freed_memory
 from ottla.base.ids import TopicPartition
+from ottla.client.cluster.application_callbacks import ApplicationCallback, Statistics
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
-from ottla.client.cluster.told import Told
 from ottla.client.cluster.view import ClusterView
 from ottla.client.consumer.consumer_metrics import ConsumerMetrics
 from ottla.client.consumer.consumer_settings import ConsumerSettings
@@ -92,6 +92,7 @@ class ConsumerCore:
                 on_refused=self._on_commit_refused,
             )
         self.interceptors = Interceptors(client_settings, world.report)
+        self._statistics = Statistics(world.timers)
         self.bond = GroupBond(
             world,
             self.subscription,
@@ -133,6 +134,7 @@ class ConsumerCore:
         )
         keep_freed_memory()
         self.cluster.on_update(self._on_view)
+        self.cluster.offer_metrics("consumer", self.snapshot)
 
     # --- polling ---
 
@@ -384,6 +386,14 @@ class ConsumerCore:
             raise InvalidState("only a consumer that is a member of a group can have it rebalance")
         self._member.request_rejoin(reason)
 
+    def intercepted(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+        """What interceptors make of records that are about to be handed out. After an interrupt they still are."""
+        try:
+            return self.interceptors.on_consume(records)
+        except BaseException:
+            self.subscription.unread.hand_out(records)
+            raise
+
     # --- the end ---
 
     async def close(self, behaviour: LeaveBehaviour = LeaveBehaviour.DEFAULT) -> None:
@@ -411,6 +421,7 @@ class ConsumerCore:
         if not self.is_closed:
             self.interceptors.close()
         self.is_closed = True
+        self._statistics.stop()
         self.subscription.clear()
         self.cluster.close()
         self._settle_activity()
@@ -421,11 +432,10 @@ class ConsumerCore:
         self._settle_activity()
 
     def on_error(self, callback: Callable[[KafkaError], None]) -> None:
-        self.cluster.on_problem = Told(callback, self._call_in_poll)
+        self.cluster.on_problem = ApplicationCallback(callback, self._call_in_poll)
 
     def on_statistics(self, callback: Callable[[dict[str, float]], None], interval_s: float) -> None:
-        told = Told(callback, self._call_in_poll)
-        self.world.timers.every(interval_s, lambda: None if self.is_closed else told(self.snapshot()))
+        self._statistics.tell(ApplicationCallback(callback, self._call_in_poll), self.snapshot, interval_s)
 
     def snapshot(self) -> dict[str, float]:
         return self.metrics.snapshot(self.subscription, self.chunks.handed_out_bytes, self.world.now_s())

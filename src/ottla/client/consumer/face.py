@@ -1,8 +1,7 @@
 """What the blocking and the asyncio consumer have in common."""
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
@@ -19,6 +18,8 @@ from ottla.client.topic_partition import OffsetAndMetadata, OffsetAndTimestamp
 
 if TYPE_CHECKING:
     import re
+
+T = TypeVar("T")
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
 OneOrMore = TopicPartition | tuple[str, int] | Iterable[TopicPartition | tuple[str, int]]
@@ -97,17 +98,17 @@ def make_member(cluster: Cluster, coordinators: Coordinators, settings: ClientSe
 
 
 class ConsumerFace:
-    """The calls that wait for nothing, the same for both faces. `_checked` is entered around everything they do."""
+    """The calls that wait for nothing, the same for both faces. `_call` is around everything they do."""
 
     _core: ConsumerCore
     _api_timeout_s: float
 
-    def _checked(self) -> AbstractContextManager[object]:
-        """Raises if the consumer cannot be used now, or another thread uses it."""
+    def _call(self, work: Callable[[], T]) -> T:
+        """Has the core do something. Raises if the consumer cannot be used now, or another thread uses it."""
         raise NotImplementedError
 
-    def _watched(self) -> AbstractContextManager[object]:
-        """As `_checked`, for what other threads may look at."""
+    def _look(self, work: Callable[[], T]) -> T:
+        """As `_call`, for what other threads may look at."""
         raise NotImplementedError
 
     def _unsubscribe_at_once(self) -> None:
@@ -138,13 +139,15 @@ class ConsumerFace:
         if topics is not None and not (topics := tuple(topics)):
             self._unsubscribe_at_once()
             return
-        with self._checked():
-            if topics is not None:
-                self._core.subscribe(topics, listener)
-            elif isinstance(pattern, str):
-                self._core.subscribe_server_pattern(pattern, listener)
-            elif pattern is not None:
-                self._core.subscribe_pattern(pattern.pattern, pattern.fullmatch, listener)
+        core = self._core
+        if topics is not None:
+            self._call(lambda: core.subscribe(topics, listener))
+        elif isinstance(pattern, str):
+            self._call(lambda: core.subscribe_server_pattern(pattern, listener))
+        elif pattern is not None:
+            self._call(lambda: core.subscribe_pattern(pattern.pattern, pattern.fullmatch, listener))
+        else:
+            self._call(lambda: None)
 
     def subscription(self) -> frozenset[str]:
         """The topics that are subscribed, or that match the pattern so far."""
@@ -152,51 +155,42 @@ class ConsumerFace:
 
     def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
         """Reads these partitions, without a group deciding. Replaces those that were assigned before."""
-        with self._checked():
-            self._core.assign(partitions_of(partitions))
+        self._call(lambda: self._core.assign(partitions_of(partitions)))
 
     def assignment(self) -> frozenset[TopicPartition]:
-        with self._checked():
-            return frozenset(self._core.subscription.partitions)
+        return self._call(lambda: frozenset(self._core.subscription.partitions))
 
     def pause(self, *partitions: OneOrMore) -> None:
         """Hands out no records of these until they are resumed. The group does not notice.
 
         Partitions come one by one, or in a list: `pause(a, b)` or `pause([a, b])`.
         """
-        with self._checked():
-            self._core.pause(spread(partitions), is_paused=True)
+        self._call(lambda: self._core.pause(spread(partitions), is_paused=True))
 
     def resume(self, *partitions: OneOrMore) -> None:
-        with self._checked():
-            self._core.pause(spread(partitions), is_paused=False)
+        self._call(lambda: self._core.pause(spread(partitions), is_paused=False))
 
     def paused(self) -> frozenset[TopicPartition]:
-        with self._checked():
-            return self._core.subscription.paused()
+        return self._call(lambda: self._core.subscription.paused())
 
     # --- positions ---
 
     def seek(self, partition: TopicPartition, offset: OffsetAndMetadata | int) -> None:
         """The next record to hand out is the one at this offset."""
         place = seekable(offset)
-        with self._checked():
-            self._core.seek(partition, place)
+        self._call(lambda: self._core.seek(partition, place))
 
     def seek_to_beginning(self, *partitions: OneOrMore) -> None:
         """Of these, or of all that are assigned. Looked up when it is needed."""
-        with self._checked():
-            self._core.seek_to_end_of(spread(partitions), beginning=True)
+        self._call(lambda: self._core.seek_to_end_of(spread(partitions), beginning=True))
 
     def seek_to_end(self, *partitions: OneOrMore) -> None:
         """Behind the last record; with read committed, the last one that is stable."""
-        with self._checked():
-            self._core.seek_to_end_of(spread(partitions), beginning=False)
+        self._call(lambda: self._core.seek_to_end_of(spread(partitions), beginning=False))
 
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Records that are there and not handed out, as the last fetch told; None if none has. Asks nobody."""
-        with self._checked():
-            return self._core.lag(partition)
+        return self._call(lambda: self._core.lag(partition))
 
     # --- the group ---
 
@@ -205,33 +199,27 @@ class ConsumerFace:
 
         `on_committed(offsets, error)` runs within a later call of `poll`, `commit` or `close`.
         """
-        with self._checked():
-            self._core.offsets.commit_later(committable(offsets), on_committed)
+        self._call(lambda: self._core.offsets.commit_later(committable(offsets), on_committed))
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """For `producer.send_offsets`."""
-        with self._checked():
-            return group_metadata(self._core.group_identity())
+        return self._call(lambda: group_metadata(self._core.group_identity()))
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         """Has the group divide its partitions anew, in the next polls."""
-        with self._checked():
-            self._core.enforce_rebalance(reason)
+        self._call(lambda: self._core.enforce_rebalance(reason))
 
     def on_error(self, callback: Callable[[KafkaError], None]) -> None:
         """Calls back with every connection that is lost or cannot be made, within a later call of `poll`.
 
         Most errors pass, and calls raise what does not: this is for logs and alarms.
         """
-        with self._checked():
-            self._core.on_error(callback)
+        self._call(lambda: self._core.on_error(callback))
 
     def on_statistics(self, callback: Callable[[dict[str, float]], None], interval: float) -> None:
         """Calls back with `metrics()` every `interval` seconds, within a later call of `poll`."""
-        with self._checked():
-            self._core.on_statistics(callback, interval)
+        self._call(lambda: self._core.on_statistics(callback, interval))
 
     def metrics(self) -> dict[str, float]:
         """What was counted so far, by the names of Kafka's consumer metrics. From any thread."""
-        with self._watched():
-            return self._core.snapshot()
+        return self._look(self._core.snapshot)

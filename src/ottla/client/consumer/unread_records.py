@@ -27,11 +27,12 @@ class UnreadRecords:
         return self._left
 
     def offsets(self) -> dict[TopicPartition, int]:
-        """The first of each partition."""
+        """The lowest of each partition: an interceptor may have put them in another order."""
         first: dict[TopicPartition, int] = {}
         if left := length_hint(self._left):
             for record in self._records[-left:]:
-                first.setdefault(TopicPartition(record.topic, record.partition), record.offset)
+                partition = TopicPartition(record.topic, record.partition)
+                first[partition] = min(first.get(partition, record.offset), record.offset)
         return first
 
     def take_back(self) -> dict[TopicPartition, int]:

@@ -2,18 +2,26 @@
 
 A task that waits does not let the loop sleep at once, where a short wait is expected: it comes back to the loop again
 and again, for a moment (`short_waits`). Other tasks run meanwhile, as at any `await`.
+
+A loop may be closed before its client is: nothing that the client began there goes on then. A client that is dropped
+without being closed ends by itself (`end_with`): in its loop, while there is one.
 """
 
 import asyncio
-import errno
+import atexit
+import os
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+from warnings import warn
+from weakref import finalize
 
 from ottla.base.ports import Watcher
-from ottla.base.tcp_dialling import AddressInfo, numeric_address
-from ottla.client.errors import ClientClosed, ForkedClient
+from ottla.base.tcp_connect import AddressInfo, resolve
+from ottla.client.client_log import ClientLog
+from ottla.client.errors import ClientClosed, OtherEventLoop
 from ottla.client.io.dialers import dialer_for
+from ottla.client.io.log_writer import write
 from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
 from ottla.client.io.short_waits import moment_ns
 from ottla.client.promise import Promise
@@ -25,6 +33,11 @@ T = TypeVar("T")
 _NEVER = float("inf")
 _CLOCK_STEP_S = 0.001
 """So much before its time a timer of asyncio may fire, by rounding."""
+_LAST_WORK_S: Final = 10.0
+"""How long a loop that is about to be closed waits for a client that was dropped in it."""
+
+_unfinished: "dict[AsyncioWorld, Callable[[], None]]" = {}
+"""Of clients that were dropped and have work left: what ends them."""
 
 
 class AsyncioTimer:
@@ -37,6 +50,8 @@ class AsyncioTimer:
         self._handle: asyncio.TimerHandle | None = None
 
     def arm(self, delay_s: float) -> None:
+        if self._timers.is_closed:
+            return
         self._handle = self._timers.loop.call_later(max(delay_s, 0.0), self._fire)
         self._timers.armed.add(self)
 
@@ -57,6 +72,7 @@ class AsyncioTimers:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.now_s = monotonic
+        self.is_closed = False
         self.armed: set[AsyncioTimer] = set()
 
     def after(self, delay_s: float, callback: Callable[[], None]) -> AsyncioTimer:
@@ -70,6 +86,7 @@ class AsyncioTimers:
         return timer
 
     def close(self) -> None:
+        self.is_closed = True
         for timer in list(self.armed):
             timer.cancel()
 
@@ -86,6 +103,8 @@ class AsyncioPoller:
             self._watched[fd] = (watcher, reading, writing)
         else:
             reading = writing = False
+        if self._loop.is_closed():
+            return
         if reading:
             assert watcher is not None
             self._loop.add_reader(fd, watcher.on_readable)
@@ -100,26 +119,14 @@ class AsyncioPoller:
     def resolve(
         self, host: str, port: int, then: Callable[[Sequence[AddressInfo]], None], failed: Callable[[OSError], None]
     ) -> None:
-        if (known := numeric_address(host, port)) is not None:
-            self._loop.call_soon(then, known)
-            return
-
-        def on_resolved(done: "asyncio.Future[Any]") -> None:
-            problem = None if done.cancelled() else done.exception()
-            if problem is not None:
-                failed(problem if isinstance(problem, OSError) else OSError(errno.EINVAL, str(problem)))
-            elif not done.cancelled():
-                then(done.result())
-
-        asking = self._loop.create_task(self._loop.getaddrinfo(host, port))
-        asking.add_done_callback(on_resolved)
+        resolve(host, port, then, failed, self._loop.call_soon_threadsafe)
 
     def close(self) -> None:
         for fd in list(self._watched):
             self.watch(fd, None, reading=False, writing=False)
 
 
-class _Waiting:
+class _WaitingTask:
     """A task that waits for a promise, until a time."""
 
     __slots__ = ("deadline_s", "over")
@@ -129,7 +136,7 @@ class _Waiting:
         self.deadline_s = deadline_s
 
     def end(self, _: object = None) -> None:
-        if not self.over.done():
+        if not self.over.done() and not self.over.get_loop().is_closed():
             self.over.set_result(None)
 
 
@@ -141,8 +148,9 @@ class AsyncioWorld:
         loop = asyncio.get_running_loop()
         self.loop = loop
         self._awaited: set[asyncio.Future[Any]] = set()
-        self._waiting: dict[_Waiting, None] = {}
+        self._waiting: dict[_WaitingTask, None] = {}
         self._is_closed = False
+        self._finalizer: finalize[..., Any] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_s = _NEVER
         self._moment_s = moment_ns() / 1e9
@@ -150,7 +158,8 @@ class AsyncioWorld:
         self._poller = AsyncioPoller(loop)
         self._timers = AsyncioTimers(loop)
         dialer = dialer_for(self._poller, self._timers, settings)
-        self.world = ClientWorld(RealClock(), self._timers, RealEntropy(), dialer, log_problem, self._aside)
+        log = ClientLog(self._timers.now_s, write)
+        self.world = ClientWorld(RealClock(), self._timers, RealEntropy(), dialer, log_problem, self._aside, log)
 
     def _aside(self, work: Callable[[], T]) -> Promise[T]:
         outcome: Promise[T] = Promise()
@@ -169,14 +178,75 @@ class AsyncioWorld:
     def check(self) -> None:
         """Raises in another loop than the one that the client was made in, and so in a fork too."""
         if asyncio.get_running_loop() is not self.loop:
-            raise ForkedClient("this client was made in another event loop")
+            raise OtherEventLoop
+
+    def may_finish(self) -> bool:
+        """Whether a client that is being closed may still do something: not when its loop is closed.
+
+        Raises in another loop while its own is not closed: that one may be at work with it now.
+        """
+        if self.loop.is_closed():
+            return False
+        self.check()
+        return True
+
+    def end_with(self, client: object, finish: Callable[[], Promise[Any]] | None, stop: Callable[[], None]) -> None:
+        """Ends what is left when nobody holds the client any more; neither of the two may hold it.
+
+        `finish` begins what is still to be done, in the loop, and promises its end. A loop that `asyncio.run` is about
+        to close waits for it, for a few seconds. Then `stop` is called, or at once if the loop is closed.
+        """
+        name = f"ottla.aio.{type(client).__name__}"
+        self._finalizer = finalize(client, self._on_dropped, os.getpid(), name, finish, stop)
+
+    def _on_dropped(
+        self, process: int, name: str, finish: Callable[[], Promise[Any]] | None, stop: Callable[[], None]
+    ) -> None:
+        """May be called anywhere, by the garbage collector, and when the program ends. In a fork it is not ours."""
+        if os.getpid() != process:
+            return
+        warn(f"{name} was dropped without close()", ResourceWarning, stacklevel=2)
+        _unfinished[self] = stop
+        if self.loop.is_closed():
+            self._stop_dropped()
+        else:
+            self.loop.call_soon_threadsafe(self._begin_finishing, finish)
+
+    def _begin_finishing(self, finish: Callable[[], Promise[Any]] | None) -> None:
+        """Takes the first step before there is a task: one that is cancelled before its first step takes none."""
+        finishing = self._finish_dropped(finish)
+        finishing.send(None)
+        self.loop.create_task(finishing)
+
+    async def _finish_dropped(self, finish: Callable[[], Promise[Any]] | None) -> None:
+        try:
+            promise = Promise.resolved(None) if finish is None else finish()
+            try:
+                await asyncio.sleep(0)
+                await self.future(promise)
+            except asyncio.CancelledError:  # The loop is about to be closed, and waits for its tasks.
+                async with asyncio.timeout(_LAST_WORK_S):
+                    await self.future(promise)
+        except TimeoutError:
+            pass  # `stop` says what is left
+        finally:
+            self._stop_dropped()
+
+    def _stop_dropped(self) -> None:
+        stop = _unfinished.pop(self, None)
+        if stop is not None:
+            try:
+                stop()
+            except Exception as problem:
+                log_problem(problem)
+            self.close()
 
     def future(self, promise: Promise[T]) -> "asyncio.Future[T]":
         """What asyncio can await."""
         future: asyncio.Future[T] = self.loop.create_future()
 
         def settle(done: Promise[T]) -> None:
-            if future.done():
+            if future.done() or self.loop.is_closed():
                 return
             if done.error is not None:
                 future.set_exception(done.error)
@@ -205,7 +275,7 @@ class AsyncioWorld:
                 await asyncio.sleep(0)
                 if promise.is_done or self._is_closed:
                     return
-        waiting = _Waiting(self.loop, self.loop.time() + timeout_s)
+        waiting = _WaitingTask(self.loop, self.loop.time() + timeout_s)
         self._waiting[waiting] = None
         promise.on_done(waiting.end)
         if waiting.deadline_s < self._alarm_s:
@@ -237,13 +307,29 @@ class AsyncioWorld:
     def close(self) -> None:
         """No timer fires and no socket is watched after this, so what is still awaited will not come."""
         self._is_closed = True
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        if not self.loop.is_closed():  # else no task is left that could wait
+            self._end_waits()
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._timers.close()
+        self._poller.close()
+
+    def _end_waits(self) -> None:
         for future in self._awaited:
             if not future.done():
                 future.set_exception(ClientClosed("the client was closed"))
                 future.exception()  # A task that waits raises it; one that has gone elsewhere is not missed.
         for waiting in self._waiting:
             waiting.end()
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._timers.close()
-        self._poller.close()
+
+
+def _stop_all() -> None:
+    """When the program ends: clients whose loop did not come to their end."""
+    for world in list(_unfinished):
+        world._stop_dropped()
+
+
+atexit.register(_stop_all)
+os.register_at_fork(after_in_child=_unfinished.clear)

@@ -9,6 +9,7 @@ and costs nothing else.
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector, SelectorKey
 from threading import Thread
@@ -16,8 +17,8 @@ from time import monotonic
 from typing import TypeVar
 
 from ottla.base.ports import Watcher
-from ottla.base.tcp_dialling import AddressInfo, addresses_of, numeric_address
-from ottla.client.io.client_lock import ClientLock
+from ottla.base.tcp_connect import AddressInfo, resolve
+from ottla.client.io.locks import ClientLock, Step
 from ottla.client.promise import Promise
 
 T = TypeVar("T")
@@ -52,7 +53,8 @@ class EventLoop:
     """The ports `Timers` and `Poller` in one. All methods want `lock`, but `wake`, `call` and those of turns."""
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
-        self.lock = ClientLock(self.wake)
+        self.lock = ClientLock()
+        self.step = Step()
         self.now_s = monotonic
         self._report = report
         self._selector = DefaultSelector()
@@ -63,18 +65,19 @@ class EventLoop:
         self._timer_count = 0
         self._cancelled_count = 0
         self._calls: deque[Callable[[], None]] = deque()
-        self._sleeps_until_s = 0.0
+        self.sleeps_until_s = 0.0
+        """Until when a turn sleeps that has to be woken for a timer before that; 0 if nobody takes turns."""
         self._waker, self._wakened = socket.socketpair()
         self._waker.setblocking(False)
         self._wakened.setblocking(False)
         self._selector.register(self._wakened, EVENT_READ)
-        self._is_closed = False
+        self.is_closed = False
 
     # --- turns ---
 
     def turn(self, timeout_s: float) -> None:
         """Waits for at most that time for something to happen, and handles it."""
-        if self._is_closed:
+        if self.is_closed:
             return
         if timeout_s:
             timeout_s = self.time_to_sleep_s(timeout_s)
@@ -84,25 +87,25 @@ class EventLoop:
         """Until the next timer is due. The lock is not needed: a timer that is set in between finds a loop that says it
         sleeps for ever, and wakes it.
         """
-        self._sleeps_until_s = _FOR_EVER
+        self.sleeps_until_s = _FOR_EVER
         now_s = monotonic()
         if self._calls:
             return 0.0
         if next_timer := self._timers[:1]:
             timeout_s = min(timeout_s, max(next_timer[0][0] - now_s, 0.0))
-        self._sleeps_until_s = now_s + timeout_s
+        self.sleeps_until_s = now_s + timeout_s
         return timeout_s
 
     def handle(self, events: Events) -> None:
         """What `look` has found, and the timers that are due: the second half of a turn."""
         with self.lock:
-            self._sleeps_until_s = 0.0
-            if not self._is_closed:
-                self._handle(events)
-
-    def end_sleep(self) -> None:
-        """Nobody takes turns for now, so nobody has to be woken for a timer."""
-        self._sleeps_until_s = 0.0
+            self.sleeps_until_s = 0.0
+            if not self.is_closed and not self.step.is_torn:
+                try:
+                    self._handle(events)
+                except BaseException as interrupt:
+                    self.step.on_raised(interrupt)
+                    raise
 
     def _handle(self, events: Events) -> None:
         for key, mask in events:
@@ -172,7 +175,7 @@ class EventLoop:
         due_s = monotonic() + max(delay_s, 0.0)
         self._timer_count += 1
         heappush(self._timers, (due_s, self._timer_count, timer))
-        if due_s < self._sleeps_until_s:
+        if due_s < self.sleeps_until_s:
             self.wake()
 
     def _on_cancelled(self) -> None:
@@ -202,22 +205,7 @@ class EventLoop:
     def resolve(
         self, host: str, port: int, then: Callable[[Sequence[AddressInfo]], None], failed: Callable[[OSError], None]
     ) -> None:
-        """A name is asked for on a thread of its own: the resolver may take its time."""
-        if (known := numeric_address(host, port)) is not None:
-            self._calls.append(lambda: then(known))
-            self.wake()
-            return
-
-        def ask() -> None:
-            try:
-                addresses = addresses_of(host, port)
-            except OSError as problem:
-                unknown = problem
-                self.call(lambda: failed(unknown))
-            else:
-                self.call(lambda: then(addresses))
-
-        Thread(target=ask, name=f"ottla-resolve-{host}", daemon=True).start()
+        resolve(host, port, then, failed, lambda callback, outcome: self.call(partial(callback, outcome)))
 
     def aside(self, work: Callable[[], T]) -> Promise[T]:
         """What may wait, on a thread of its own; what comes of it is told in a later turn."""
@@ -241,9 +229,9 @@ class EventLoop:
 
     def close(self) -> None:
         """No timer fires and no watcher is called after this."""
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
+        self.is_closed = True
         self._timers.clear()
         self._calls.clear()
         self._watchers.clear()

@@ -5,12 +5,7 @@ caller's processor away only every 5 ms. So a caller who waits takes the turns i
 own thread stands aside meanwhile, and for `_GRACE_S` after: a caller who polls in a loop is the only one that runs.
 When no caller drives, the thread does, so that heartbeats, retries and prefetching go on while the application works.
 
-A caller who sends with one client and waits with another (`takes_along`) drives both: the answer to what it sent comes
-while it waits, and a second thread that takes it up would want the interpreter just when the other answer is there. It
-does so only if the thread of the other stands aside already, which it is asked to if its client is used often.
-
-Ctrl-C must not leave the wheel taken, or nobody would drive any more. So it waits from before the wheel is taken until
-it is left (`ClientLock.hold_interrupts`); a turn that sleeps is woken by it.
+Ctrl-C must not leave the wheel taken, or nobody would drive any more: see `locks` for how it is taken.
 
 A client that is dropped without being closed leaves a thread that nobody can end: it ends by itself (`end_with`). When
 the program ends, clients that were not closed have a few seconds for what they still have to do (`at_exit`).
@@ -22,19 +17,20 @@ import atexit
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Event, Lock, Thread, current_thread, get_ident, local
+from threading import Lock, Thread, current_thread, get_ident
 from time import monotonic
 from typing import Any, Final, TypeVar
 from warnings import warn
-from weakref import WeakSet, finalize, ref
+from weakref import WeakSet, finalize
 
 from ottla.base.errors import ClientError
+from ottla.client.client_log import ClientLog
 from ottla.client.errors import ClientClosed, ForkedClient
-from ottla.client.io.client_lock import strike_in_fork
 from ottla.client.io.dialers import dialer_for
 from ottla.client.io.event_loop import MOST_WAIT_S, EventLoop
+from ottla.client.io.log_writer import write
 from ottla.client.io.real_ports import RealClock, RealEntropy, log_problem
-from ottla.client.io.short_waits import CAN_WAIT_FOR_TWO, ShortWaits
+from ottla.client.io.short_waits import ShortWaits
 from ottla.client.promise import Promise
 from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
@@ -42,6 +38,7 @@ from ottla.client.world import ClientWorld
 T = TypeVar("T")
 
 _GRACE_S: Final = 0.005
+_PATIENCE_S: Final = 0.001
 _OFTEN_S: Final = 0.001
 _NOW_AND_THEN_S: Final = 0.0005
 _ALL_THE_TIME_S: Final = 0.00015
@@ -52,29 +49,24 @@ _AT_EXIT_S: Final = 10.0
 _alive: "WeakSet[LoopThread]" = WeakSet()
 
 
-class _LastUsed(local):
-    """By each thread: the client that it has sent something with."""
-
-    client: "Callable[[], LoopThread | None]" = staticmethod(lambda: None)
-
-
-_last_used = _LastUsed()
-
-
 class LoopThread:
     """`world` is what the cores are given; `lock` is to be held by whoever calls them."""
 
     def __init__(self, name: str, settings: ClientSettings | None = None) -> None:
         """The settings say how brokers are connected to. Raises `ConfigError` where that cannot be done."""
         self.loop = EventLoop(log_problem)
-        self.lock = self.loop.lock
+        self.lock, self.step = self.loop.lock, self.loop.step
+        self.step.on_torn = self._wake_thread
         try:
             dialer = dialer_for(self.loop, self.loop, settings)
         except BaseException:
             self.loop.release()
             raise
-        self.world = ClientWorld(RealClock(), self.loop, RealEntropy(), dialer, log_problem, self.loop.aside)
+        log = ClientLog(self.loop.now_s, write)
+        self.world = ClientWorld(RealClock(), self.loop, RealEntropy(), dialer, log_problem, self.loop.aside, log)
         self.is_forked = False
+        self.on_torn: Callable[[], None] = lambda: None
+        """Is called with the lock, by the loop's thread, when an interrupt has torn the core (`Step`)."""
         self.run_callbacks: Callable[[], None] | None = None
         """Is called without the lock, by the loop's thread alone: a user's callback may want what the user holds around
         a call, and may take longer than a caller who waits wants to."""
@@ -84,15 +76,13 @@ class LoopThread:
         """Is called in the child of a fork, which cannot use this client."""
         self.at_exit: Callable[[float], None] | None = None
         """Is called when the program ends and the client was not closed, with how many seconds it may take."""
-        self.takes_along = False
-        """Whether a caller who waits drives the client that it has sent something with, too."""
-        self._self = ref(self)
         self._used_s = 0.0
-        self._is_used_often = False
         self._short_waits = ShortWaits(self.loop)
-        self._driving = Lock()
+        self._wheel = Lock()
+        """Has the thread that drives."""
         self._is_wanted = False
-        self._waiting = 0
+        self._waiting: dict[int, Promise[Any]] = {}
+        """Callers who wait while another one drives, by their threads."""
         self._last_driven_s = 0.0
         self._unpark = Lock()
         """Held while the loop's thread is to stand aside. A lock and no `Event`: a thread that wakes up only to find
@@ -120,15 +110,17 @@ class LoopThread:
         """May be called anywhere, by the garbage collector: the thread does the rest."""
         if not self._is_stopped and not self.is_forked:
             self._finish = finish
-            self._end_parking()
-            self.loop.wake()
+            self._wake_thread()
             warn(f"{name} was dropped without close()", ResourceWarning, stacklevel=2)
 
     # --- for callers ---
 
     def check(self) -> None:
         """Raises where this client cannot be used: in a fork, or once it is stopped."""
-        self.check_not_forked()
+        if self.is_forked:
+            self.check_not_forked()
+        if self.step.is_torn:
+            self.step.check()
         if self._is_stopped:
             raise ClientClosed("the client was closed")
 
@@ -139,7 +131,7 @@ class LoopThread:
     def ask(self, begin: Callable[[], Promise[T]], timeout_s: float | None = None) -> T:
         """Calls a core, and waits for what it promises. Raises `TimeoutError`, or the promise's error."""
         self.check()
-        with self.lock:
+        with self.lock, self.step:
             promise = begin()
         if not self.wait(promise, timeout_s):
             raise TimeoutError(f"nothing came within {timeout_s} s")
@@ -165,126 +157,89 @@ class LoopThread:
         return True
 
     def _drive_until(self, promise: Promise[Any], deadline_s: float) -> bool:
-        """Until it is done, it is time, or an interrupt waits, which strikes then. False if another thread drives."""
-        lock, other = self.lock, None
-        lock.hold_interrupts()
-        try:
-            if not self._take_wheel():
-                return False
-            try:
-                if self.takes_along:
-                    other = self._other_wheel()
-                self._take_turns(promise, deadline_s, other)
-            finally:
-                self._leave_wheel()
-        finally:
-            lock.release_interrupts()
-        return True
-
-    def _take_turns(self, promise: Promise[Any], deadline_s: float, other: "LoopThread | None") -> None:
-        """The caller has the wheels, and holds interrupts. The other wheel is left."""
-        lock, turn = self.lock, self._short_waits.turn
-        try:
-            while not promise.is_done and not self._is_stopped and not lock.is_interrupted:
-                left_s = deadline_s - monotonic()
-                if left_s <= 0:
-                    return
-                if other is None:
-                    turn(left_s)
-                else:
-                    turn(left_s, other.loop)
-                    if other.has_callbacks():
-                        other._end_parking()  # They are its thread's to run: see `run_callbacks`.
-                    if other._is_wanted or other._is_stopped:
-                        other._leave_wheel()
-                        other = None
-                if self.has_callbacks():
-                    self._end_parking()
-        finally:
-            if other is not None:
-                other._leave_wheel()
-
-    def _other_wheel(self) -> "LoopThread | None":
-        """The client that this thread has sent something with, if it can be driven, too: its wheel is taken then."""
-        other = _last_used.client()
-        if other is None or other is self or other._is_stopped or other.is_forked:
-            return None
-        if other._driving.acquire(blocking=False):
-            return other
-        if other._is_used_often:
-            other._ask_for_wheel()
-        return None
+        """Until it is done, or it is time. False if another thread drives."""
+        loop, wheel, turn = self.loop, self._wheel, self._short_waits.turn
+        if self.step.is_torn:
+            return False
+        for is_ours in map(wheel.acquire, (False, True), (-1, _PATIENCE_S)):
+            if is_ours:
+                try:
+                    while not promise.is_done and not self._is_stopped and not self.step.is_torn:
+                        self._last_driven_s = now_s = monotonic()
+                        if now_s >= deadline_s:
+                            break
+                        turn(deadline_s - now_s)
+                        if self.has_callbacks():
+                            self._end_parking()
+                finally:
+                    loop.sleeps_until_s = 0.0
+                    wheel.release()
+                self._after_driving()
+                return True
+            self._ask_for_wheel()
+        return False
 
     def note_use(self, *, wants_answers: bool = False) -> None:
-        """The caller has sent something. Answers are taken up here, if they are wanted, and now and then if it sends
-        often; else by whoever waits, or by the thread. The thread runs callbacks: soon, unless it would only be in the
-        way of a caller who sends all the time.
+        """The caller has sent something. If it sends often, answers are handled here; else by the thread.
+
+        Who sends a record at a time has the answer to the one before handled while the broker works on this one. Who
+        sends all the time has them handled now and then: as long as a batch grows, fewer and larger ones are sent. The
+        thread runs callbacks: soon, unless it would only be in the way of a caller who sends all the time.
         """
         now_s = monotonic()
         since_s = now_s - self._used_s
-        self._is_used_often = since_s < _OFTEN_S
         self._used_s = now_s
-        if CAN_WAIT_FOR_TWO:
-            _last_used.client = self._self
-        if wants_answers or (self._is_used_often and now_s - self._last_driven_s > _NOW_AND_THEN_S):
+        at_least_s = _NOW_AND_THEN_S if since_s < _ALL_THE_TIME_S else 0.0
+        if wants_answers or (since_s < _OFTEN_S and now_s - self._last_driven_s > at_least_s):
             self.drive()
             if since_s > _ALL_THE_TIME_S and self.has_callbacks():
                 self._end_parking()
 
     def drive(self) -> None:
         """Handles what is ready, if no other thread does, without waiting. For a caller who has filled much."""
-        self.lock.hold_interrupts()
-        try:
-            if self._take_wheel(patience_s=0.0):
+        loop, wheel = self.loop, self._wheel
+        for is_ours in map(wheel.acquire, (False,)):
+            if is_ours:
                 try:
-                    self.loop.turn(0.0)
+                    loop.turn(0.0)
                 finally:
-                    self._leave_wheel()
-        finally:
-            self.lock.release_interrupts()
+                    loop.sleeps_until_s = 0.0
+                    wheel.release()
+                self._after_driving()
+            else:
+                self._ask_for_wheel()
+
+    def _after_driving(self) -> None:
+        self._last_driven_s = monotonic()
+        if self._waiting:
+            self._end_parking()
 
     def hand_over(self) -> None:
         """For a caller who turns to other work now: the loop's thread drives at once, without grace."""
         self._last_driven_s = monotonic() - _GRACE_S
         self._end_parking()
 
-    def _take_wheel(self, patience_s: float = 0.001) -> bool:
-        if self._driving.acquire(blocking=False):
-            return True
-        self._ask_for_wheel()
-        return patience_s > 0 and self._driving.acquire(timeout=patience_s)
-
     def _ask_for_wheel(self) -> None:
         self._is_wanted = True
         self.loop.wake()
 
-    def _leave_wheel(self) -> None:
-        self._last_driven_s = monotonic()
-        self.loop.end_sleep()
-        self._driving.release()
-        if self._waiting:
-            self._end_parking()
-
     def _wait_for_others(self, promise: Promise[Any], timeout_s: float) -> None:
         """Another caller drives: it, or the loop's thread after it, settles the promise."""
-        done = Event()
+        me, over = get_ident(), Lock()
+        over.acquire()
 
         def tell(_: Promise[Any]) -> None:
-            done.set()
+            over.release()
 
-        self.lock.hold_interrupts()
         try:
-            with self.lock:
+            self._waiting[me] = promise
+            with self.lock, self.step:
                 promise.on_done(tell)
-                self._waiting += 1
-            try:
-                self.lock.interruptible(lambda: done.wait(min(timeout_s, 1.0)))
-            finally:
-                with self.lock:
-                    promise.forget(tell)
-                    self._waiting -= 1
+            over.acquire(timeout=min(timeout_s, 1.0))
         finally:
-            self.lock.release_interrupts()
+            self._waiting.pop(me, None)
+            with self.lock:
+                promise.forget(tell)
 
     # --- the loop's own thread ---
 
@@ -292,6 +247,8 @@ class LoopThread:
         try:
             self._take_turns_of_its_own()
         finally:
+            if self.step.is_torn:
+                self._end_torn()
             self._run_callbacks()
             self._has_ended = True
             self._run_callbacks()  # one that came just before is nobody else's to run
@@ -308,6 +265,8 @@ class LoopThread:
     def _take_turns_of_its_own(self) -> None:
         while not self._is_stopped:
             self._run_callbacks()
+            if self.step.is_torn:
+                return
             if self._finish is not None and self._is_finished(self._finish):
                 return
             rest_s = self._last_driven_s + _GRACE_S - monotonic()
@@ -315,13 +274,22 @@ class LoopThread:
                 self._is_wanted = False
                 self._unpark.acquire(timeout=max(rest_s, _GRACE_S))
                 continue
-            if not self._driving.acquire(blocking=False):
+            if not self._wheel.acquire(blocking=False):
                 self._unpark.acquire(timeout=_GRACE_S)
                 continue
             try:
                 self.loop.turn(MOST_WAIT_S)
             finally:
-                self._driving.release()
+                self._wheel.release()
+
+    def _end_torn(self) -> None:
+        """What the core has promised is settled as far as it still knows of it. Who waits is told that it has ended."""
+        with self.lock:
+            try:
+                self.on_torn()
+            except Exception as problem:
+                log_problem(problem)
+        self.stop()
 
     def _is_finished(self, finish: Callable[[], bool | None]) -> bool:
         with self.lock:
@@ -330,6 +298,10 @@ class LoopThread:
         self._run_callbacks()
         self.stop()
         return True
+
+    def _wake_thread(self) -> None:
+        self._end_parking()
+        self.loop.wake()
 
     def _end_parking(self) -> None:
         with suppress(RuntimeError):  # It is ended already.
@@ -340,8 +312,16 @@ class LoopThread:
         if self._has_ended:
             self._run_callbacks()
         else:
-            self._end_parking()
-            self.loop.wake()
+            self._wake_thread()
+
+    def end(self, core: Callable[[], object]) -> None:
+        """Calls what ends the core, unless an interrupt has torn it: then the thread ends it, and the call that was
+        interrupted goes on raising the interrupt.
+        """
+        with self.lock:
+            if not self.step.is_torn:
+                with self.step:
+                    core()
 
     def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> None:
         """Ends the thread. What the cores promised and did not settle stays so: they are closed before.
@@ -362,16 +342,16 @@ class LoopThread:
 
     def _release(self) -> None:
         """The last act of the thread: no other takes a turn any more, or it ends its turn soon."""
-        if self._driving.acquire(timeout=_STOP_TIMEOUT_S):
+        if self._wheel.acquire(timeout=_STOP_TIMEOUT_S):
             self.loop.release()
-            self._driving.release()
+            self._wheel.release()
 
 
 def _stop_all() -> None:
     """Before the interpreter ends: a thread of ours must not wake up in what is left of it."""
     deadline_s = monotonic() + _AT_EXIT_S
     for thread in list(_alive):
-        if thread.at_exit is not None:
+        if thread.at_exit is not None and not thread.step.is_torn:
             try:
                 thread.at_exit(max(deadline_s - monotonic(), 0.0))
             except Exception as problem:
@@ -379,8 +359,14 @@ def _stop_all() -> None:
         thread.stop()
 
 
+def is_inside_a_step() -> bool:
+    """Whether the calling thread is at work in a client's core. For handlers of signals, of programs that have some:
+    what is raised now would end that work half-way.
+    """
+    return any(thread.lock._is_owned() for thread in list(_alive))  # type: ignore[attr-defined]
+
+
 def _mark_forked() -> None:
-    strike_in_fork()
     for thread in list(_alive):
         thread.is_forked = True
         if thread.on_forked is not None:

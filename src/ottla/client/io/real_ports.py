@@ -39,7 +39,10 @@ class RealEntropy:
 
 
 def log_problem(problem: BaseException) -> None:
-    """A bug in a client or in a callback of its user: logged with its traceback, and the client goes on."""
+    """What nobody can catch, and the client goes on: what a callback has raised, with its traceback, or a loss."""
     from logging import getLogger  # only for those who have something to tell
 
-    getLogger("ottla.client").error("a callback failed: %s", problem, exc_info=problem)
+    if problem.__traceback__ is None:
+        getLogger("ottla.client").error("%s", problem)
+    else:
+        getLogger("ottla.client").error("a callback failed: %s", problem, exc_info=problem)

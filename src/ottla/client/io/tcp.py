@@ -1,10 +1,10 @@
-"""A connected socket as a transport, and what connects it (`base.tcp_dialling`)."""
+"""A connected socket as a transport, and what connects it (`base.tcp_connect`)."""
 
 import socket
 from collections.abc import Callable, Sequence
 
 from ottla.base.ports import Buffer, ColdSend, File, Transport, Watcher
-from ottla.base.tcp_dialling import Poller, SilentAddresses, TcpDialling
+from ottla.base.tcp_connect import Poller, SilentAddresses, TcpDialling
 
 _MORE = getattr(socket, "MSG_MORE", 0)
 
@@ -47,9 +47,9 @@ class TcpTransport:
 
 
 class TcpDialer:
-    def __init__(self, poller: Poller) -> None:
+    def __init__(self, poller: Poller, now_s: Callable[[], float]) -> None:
         self._poller = poller
-        self._silent = SilentAddresses()
+        self._silent = SilentAddresses(now_s)
 
     def dial(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ottla.base.ports import Timers, Transport
-from ottla.base.tcp_dialling import Poller
+from ottla.base.tcp_connect import Poller
 from ottla.client.io.tcp import TcpDialer
 from ottla.client.io.tls_failures import failure, handshake_failure
 from ottla.client.settings import ClientSettings
@@ -21,7 +21,7 @@ class TlsToBrokers:
     def __init__(self, poller: Poller, timers: Timers, settings: ClientSettings) -> None:
         context, suites = client_context(settings), allowed_suites(settings)
         self._dialer = TlsDialer(
-            TcpDialer(poller),
+            TcpDialer(poller, timers.now_s),
             lambda: context,
             lambda callback: _soon(timers, callback),
             lambda: suites,

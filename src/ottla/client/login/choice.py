@@ -1,11 +1,28 @@
 """The login that a client's settings ask for. All that is wrong with them is told when the client is made."""
 
-from ottla.client.network.authentication import Login
+from typing import TYPE_CHECKING, Protocol
+
+from ottla.client.promise import Promise
 from ottla.client.protection import Protection
 from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
 from ottla.config.parse import ConfigError, Problem
 from ottla.config.values import HIDDEN
+
+if TYPE_CHECKING:
+    from ottla.wire.exchange.login import ClientMechanism
+
+
+class Login(Protocol):
+    """What a client has to show."""
+
+    def mechanism(self, host: str) -> "Promise[ClientMechanism]":
+        """Makes one for one login at a broker on that host. Rejected with a `KafkaError`."""
+        ...
+
+    def close(self) -> None:
+        """The client is closed: nothing is renewed any more."""
+        ...
 
 
 def login_for(world: ClientWorld, settings: ClientSettings) -> Login | None:
@@ -25,7 +42,11 @@ def login_for(world: ClientWorld, settings: ClientSettings) -> Login | None:
     except WrongJaas as problem:
         raise ConfigError((Problem("sasl.jaas.config", HIDDEN, f"a login in JAAS's form: {problem}"),)) from None
     if entry is None:
-        wanted = "given: a login module with its options, as in `…PlainLoginModule required username=… password=…;`"
+        module = "scram.Scram" if mechanism.startswith("SCRAM") else "plain.Plain"
+        wanted = (
+            f"given: a login, as in `org.apache.kafka.common.security.{module}LoginModule required "
+            'username="alice" password="secret";`'
+        )
         if "sasl.mechanism" not in settings.given:
             wanted += f" (and sasl.mechanism, unless {GSSAPI} is meant)"
         raise ConfigError((Problem("sasl.jaas.config", None, wanted),))

@@ -3,7 +3,6 @@
 from functools import partial
 
 from ottla.client.errors import Disconnected, SaslAuthenticationFailed
-from ottla.client.network.authentication import Mechanism
 from ottla.client.promise import Promise, spawn
 from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
@@ -14,6 +13,7 @@ from ottla.security.kerberos.kerberos_login import SERVICE_SETTING, KerberosLogi
 from ottla.security.kerberos.library import NoKerberos, initiate, library
 from ottla.security.sasl.jaas import JaasEntry
 from ottla.security.sasl.mechanism import GSSAPI
+from ottla.wire.exchange.login import ClientMechanism
 
 
 class TicketLogin:
@@ -23,10 +23,10 @@ class TicketLogin:
         self._world = world
         self._login = login
 
-    def mechanism(self, host: str) -> Promise[Mechanism]:
+    def mechanism(self, host: str) -> Promise[ClientMechanism]:
         return spawn(self._mechanism(host))
 
-    async def _mechanism(self, host: str) -> Mechanism:
+    async def _mechanism(self, host: str) -> ClientMechanism:
         try:
             return await self._world.aside(partial(initiate, self._login, host))
         except GssFailed as problem:

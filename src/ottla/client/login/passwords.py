@@ -4,7 +4,6 @@ from binascii import b2a_base64
 from typing import Final
 
 from ottla.base.ports import Entropy
-from ottla.client.network.authentication import Mechanism
 from ottla.client.promise import Promise
 from ottla.config.parse import ConfigError, Problem
 from ottla.config.values import HIDDEN
@@ -12,6 +11,7 @@ from ottla.security.sasl.jaas import JaasEntry
 from ottla.security.sasl.mechanism import PLAIN
 from ottla.security.sasl.plain import PlainClient
 from ottla.security.sasl.scram_client import ScramClient
+from ottla.wire.exchange.login import ClientMechanism
 
 _NONCE_BYTES: Final = 18
 
@@ -27,8 +27,8 @@ class PasswordLogin:
         self._password = _required(entry, "password")
         self._is_token = entry.options.get("tokenauth", "").lower() == "true"
 
-    def mechanism(self, host: str) -> Promise[Mechanism]:
-        made: Mechanism
+    def mechanism(self, host: str) -> Promise[ClientMechanism]:
+        made: ClientMechanism
         if self._mechanism == PLAIN:
             made = PlainClient(self._user, self._password)
         else:

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from ottla.base.errors import OttlaError
+from ottla.base.pacing import Backoff
 from ottla.base.ports import Timer
 from ottla.client.errors import ClientClosed, Disconnected, KafkaError, SaslAuthenticationFailed
 from ottla.client.login.tokens import NoToken, Token, read_token
-from ottla.client.network.authentication import Mechanism
-from ottla.client.network.backoff import Backoff
 from ottla.client.promise import Promise, spawn
 from ottla.client.world import ClientWorld
 from ottla.config.parse import Values
 from ottla.security.sasl.oauthbearer_client import OAuthBearerClient
+from ottla.wire.exchange.login import ClientMechanism
 
 _MS: Final = 1000
 _STEPS: Final = 1000
@@ -57,10 +57,10 @@ class TokenLogin:
         self._timer: Timer | None = None
         self._is_closed = False
 
-    def mechanism(self, host: str) -> Promise[Mechanism]:
+    def mechanism(self, host: str) -> Promise[ClientMechanism]:
         return spawn(self._mechanism())
 
-    async def _mechanism(self) -> Mechanism:
+    async def _mechanism(self) -> ClientMechanism:
         return OAuthBearerClient((await self._fresh_token()).text, self._extensions)
 
     async def _fresh_token(self) -> Token:

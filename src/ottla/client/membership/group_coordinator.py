@@ -7,10 +7,10 @@ from typing import Any
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import CoordinatorKind, Coordinators
 from ottla.client.errors import KafkaError
-from ottla.client.network.asked import Ask
-from ottla.client.network.connections import Line
+from ottla.client.network.connections import Purpose
 from ottla.client.promise import Promise
 from ottla.wire.errors import ErrorCode
+from ottla.wire.exchange.open_request import Ask
 
 _HAS_MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 
@@ -34,7 +34,7 @@ class GroupCoordinator:
         node_id = self._coordinators.known(CoordinatorKind.GROUP, self._group_id)
         if node_id is None:
             return
-        line = Line.MAIN if at_once else Line.COORDINATOR
+        line = Purpose.MAIN if at_once else Purpose.COORDINATOR
         with suppress(KafkaError):
             await self._cluster.ask(node_id, request, api_key=api_key, timeout_ms=timeout_ms, line=line)
 

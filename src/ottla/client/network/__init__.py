@@ -1,9 +1,5 @@
-"""Talking to brokers: one connection each, and the table of them.
+"""The connections of a client to brokers (`wire.exchange.client_connection`).
 
-broker_connection    requests out and responses in, over one transport
-asked                what it is asked
-api_versions         what a broker serves, and so which version a request takes
-authentication       telling a broker who we are
-connections          all connections of a client; pauses after failures; idle ones
-backoff              pauses that grow
+connections        which there are; pauses after failures; idle ones
+promised_request   a request whose response is promised, and the error that its failure becomes
 """

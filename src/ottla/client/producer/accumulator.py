@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from ottla.base.ports import Buffer, Timer
 from ottla.client.cluster.view import NO_NODE, ClusterView
-from ottla.client.errors import DeliveryTimedOut, MessageTooLarge
+from ottla.client.errors import DeliveryTimedOut, RecordTooLarge
 from ottla.client.producer.append import Appender, Delivery, OnDelivery, put
-from ottla.client.producer.batch import ProducerBatch, Waiting
+from ottla.client.producer.batch import ProducerBatch, Waiter
 from ottla.client.producer.partition_queue import PartitionQueue
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.producer.topic_queues import TopicQueues
@@ -31,7 +31,7 @@ _RATIO_MARGIN = 1.05
 
 
 class Accumulator:
-    def __init__(self, settings: ProducerSettings, world: ClientWorld, waiting: Waiting, appender: Appender) -> None:
+    def __init__(self, settings: ProducerSettings, world: ClientWorld, waiting: Waiter, appender: Appender) -> None:
         self.topics: dict[str, TopicQueues] = {}
         self.ready: dict[int, dict[PartitionQueue, None]] = {}
         self.free_bytes = settings.buffer_memory
@@ -166,7 +166,8 @@ class Accumulator:
         """
         largest = min(self._settings.max_request_size, self._settings.buffer_memory)
         if held_bytes > max(largest, limit):
-            raise MessageTooLarge(f"a record of {held_bytes - HEADER_SIZE} bytes is beyond max.request.size={largest}")
+            told = f"a record of {held_bytes - HEADER_SIZE} bytes is beyond max.request.size={largest} of this producer"
+            raise RecordTooLarge(told)
         if not self.has_room(held_bytes):
             return None
         return ProducerBatch(queue, limit, held_bytes, self.now_s(), self.waiting)

@@ -40,12 +40,13 @@ FATE_UNKNOWN: Final = (
     ErrorCode.UNKNOWN_SERVER_ERROR,
 )
 """After these nobody knows whether a batch was written."""
+ABOUT_SEQUENCES: Final = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
 
 if TYPE_CHECKING:
     from ottla.client.producer.partition_queue import PartitionQueue
 
 
-class Waiting(Protocol):
+class Waiter(Protocol):
     """How a caller waits for a promise: with threads, or in asyncio."""
 
     @property
@@ -116,11 +117,10 @@ class ProducerBatch(RecordWriter):
         "stamp",
         "topic",
         "waiting",
+        "whole",
     )
 
-    def __init__(
-        self, queue: "PartitionQueue", limit: int, held_bytes: int, created_s: float, waiting: Waiting
-    ) -> None:
+    def __init__(self, queue: "PartitionQueue", limit: int, held_bytes: int, created_s: float, waiting: Waiter) -> None:
         super().__init__(HEADER_SIZE, limit)
         self.queue = queue
         self.topic = queue.topic
@@ -154,6 +154,8 @@ class ProducerBatch(RecordWriter):
         self._log_append_time_ms = -1
         self._error: Exception | None = None
         self._record_errors: Mapping[int, str | None] = {}
+        self.whole: ProducerBatch | None = None
+        """Of which this is a part."""
         self._parts: list[tuple[int, ProducerBatch]] = []
         self._waiting_parts = 0
 
@@ -169,16 +171,27 @@ class ProducerBatch(RecordWriter):
 
     @property
     def may_be_written(self) -> bool:
-        """Whether a broker may have it, as far as answers have told."""
-        return self.is_in_flight or self._was_perhaps_written
+        """Whether a broker may have it, as far as answers have told; also as part of the whole that was split."""
+        return self.is_in_flight or self._was_perhaps_written or self.is_perhaps_written_whole
+
+    @property
+    def is_perhaps_written_whole(self) -> bool:
+        """Whether it is a part of a batch that may have been written before a broker found that too large."""
+        return self.whole is not None and self.whole.may_be_written
 
     def note_refusal(self, code: int) -> None:
         """An attempt has failed. Only what is said about its sequence tells of the attempts before it, too."""
         if code in FATE_UNKNOWN:
             self._was_perhaps_written = True
-        elif code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID):
-            self._was_perhaps_written = False
+        elif code in ABOUT_SEQUENCES:
+            self.note_not_written()
             self.is_out_of_order = True
+
+    def note_not_written(self) -> None:
+        """Neither it is written nor the whole that it is a part of."""
+        self._was_perhaps_written = False
+        if self.whole is not None:
+            self.whole.note_not_written()
 
     def seal(self, codec: int, level: int | None) -> float:
         """Closes the batch and compresses its records. Returns to which part of their size."""
@@ -237,6 +250,7 @@ class ProducerBatch(RecordWriter):
         self._waiting_parts = len(self._parts)
         for _, part in self._parts:
             part.is_closed = part.is_retried = True
+            part.whole = self
             part.attempts = self.attempts
             part.last_leader_epoch = self.last_leader_epoch
             part.when_settled().on_done(self._on_part_settled)
@@ -248,6 +262,10 @@ class ProducerBatch(RecordWriter):
         if not self._waiting_parts:
             self._settle()
 
+    def parts(self) -> list["ProducerBatch"]:
+        """What it was split into in the end; itself if it was not."""
+        return [last for _, part in self._parts for last in part.parts()] or [self]
+
     def _part_of(self, index: int) -> tuple["ProducerBatch", int]:
         """The batch that a record went with in the end, and its index there."""
         for first, part in reversed(self._parts):
@@ -258,6 +276,8 @@ class ProducerBatch(RecordWriter):
     # --- settling ---
 
     def complete(self, base_offset: int, log_append_time_ms: int) -> None:
+        if self.whole is not None:
+            self.whole.note_not_written()  # or the broker would not have taken a part
         self._base_offset = base_offset
         self._log_append_time_ms = log_append_time_ms
         self._settle()
@@ -272,6 +292,7 @@ class ProducerBatch(RecordWriter):
         assert not self.is_done, "a batch is settled once"
         self.is_done = True
         self.encoded = None
+        self.whole = None
         callbacks, self.callbacks = self.callbacks, []
         for delivery, callback in callbacks:
             self.waiting.call_back(callback, delivery)

@@ -4,13 +4,14 @@ Called by one thread at a time. Nothing here waits: `send` returns a `Delivery`,
 try again, because the topic is not known yet or memory is full; the faces wait for it, up to `max.block.ms`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Buffer, Clock
+from ottla.client.cluster.application_callbacks import ApplicationCallback, Statistics
 from ottla.client.cluster.cluster import Cluster
-from ottla.client.cluster.told import Told
 from ottla.client.cluster.view import ClusterView
 from ottla.client.errors import (
     BufferExhausted,
@@ -23,7 +24,7 @@ from ottla.client.errors import (
 )
 from ottla.client.producer.accumulator import Accumulator, Headers
 from ottla.client.producer.append import Appender, Delivery, OnDelivery, partition_for_key
-from ottla.client.producer.batch import Waiting
+from ottla.client.producer.batch import Waiter
 from ottla.client.producer.partition_queue import Identity
 from ottla.client.producer.partitioning import StickyPartitioner, partition_by
 from ottla.client.producer.producer_settings import producer_settings
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class ProducerCore:
-    def __init__(self, world: ClientWorld, settings: ClientSettings, waiting: Waiting) -> None:
+    def __init__(self, world: ClientWorld, settings: ClientSettings, waiting: Waiter) -> None:
         self.settings = producer_settings(settings)
         self.world = world
         self.cluster = Cluster(world, settings, creates_topics=True)
@@ -56,6 +57,7 @@ class ProducerCore:
         self.appender = Appender(self.now_ns)
         self.accumulator = Accumulator(self.settings, world, waiting, self.appender)
         self._waiting = waiting
+        self._statistics = Statistics(world.timers)
         self.sequences = Sequences(self.settings.transactional_id is not None) if self.settings.is_idempotent else None
         self.sender = Sender(self.cluster, self.settings, self.accumulator, self.sequences)
         self.sender.identify = self._identify
@@ -68,6 +70,7 @@ class ProducerCore:
         self.accumulator.on_due = self.sender.run
         self.accumulator.is_busy = self.sender.is_busy
         self.cluster.on_update(self._on_view)
+        self.cluster.offer_metrics("producer", self.metrics)
         world.timers.every(self.settings.metadata_max_idle_ms / 1000, self._forget_idle_topics)
 
     # --- sending ---
@@ -339,6 +342,10 @@ class ProducerCore:
         """Before the producer is closed; None if it has no transaction to end."""
         return None if self.transactions is None else self.transactions.end()
 
+    def open_transaction(self) -> KafkaError | None:
+        """Of a producer that is closed now: what there is to say of a transaction that it has not ended in time."""
+        return None if self.transactions is None or self.is_closed else self.transactions.left_open()
+
     # --- the end ---
 
     def flush(self) -> Promise[None]:
@@ -356,7 +363,21 @@ class ProducerCore:
         self.appender.topics.clear()
         self.sender.is_stopped = True
         self.sender.give_up(ClientClosed("the producer was closed before the record was delivered"))
+        self._statistics.stop()
         self.cluster.close()
+
+    def losses(self, why: str) -> list[KafkaError]:
+        """What a producer that is closed now will lose: how many records of each topic, and whether a transaction."""
+        lost: Counter[str] = Counter()
+        for batch in self.accumulator.unfinished():
+            lost[batch.topic] += batch.record_count
+        problems: list[KafkaError] = [
+            ClientClosed(f"{why}, and {count} records for {topic} that were sent could not be delivered: they are lost")
+            for topic, count in lost.items()
+        ]
+        if (left_open := self.open_transaction()) is not None:
+            problems.append(left_open)
+        return problems
 
     def finish(self) -> bool:
         """Ends as soon as everything is delivered that was sent. Returns whether it has: else call again."""
@@ -368,11 +389,10 @@ class ProducerCore:
         return True
 
     def on_error(self, callback: Callable[[KafkaError], None]) -> None:
-        self.cluster.on_problem = Told(callback, self._waiting.call_back)
+        self.cluster.on_problem = ApplicationCallback(callback, self._waiting.call_back)
 
     def on_statistics(self, callback: Callable[[dict[str, float]], None], interval_s: float) -> None:
-        told = Told(callback, self._waiting.call_back)
-        self.world.timers.every(interval_s, lambda: None if self.is_closed else told(self.metrics()))
+        self._statistics.tell(ApplicationCallback(callback, self._waiting.call_back), self.metrics, interval_s)
 
     def metrics(self) -> dict[str, float]:
         """By the names of Kafka's `producer-metrics`."""

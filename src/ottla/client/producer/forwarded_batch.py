@@ -8,7 +8,7 @@ checksum with it. Records are decoded only if a broker finds the batch too large
 from typing import TYPE_CHECKING
 
 from ottla.client.producer.accumulator import Accumulator
-from ottla.client.producer.batch import ProducerBatch, Waiting
+from ottla.client.producer.batch import ProducerBatch, Waiter
 from ottla.client.producer.topic_queues import TopicQueues
 from ottla.records.batch import MAGIC
 from ottla.records.header import BatchHeader
@@ -35,7 +35,7 @@ class ForwardedBatch(ProducerBatch):
     __slots__ = ("base_timestamp", "last_offset_delta", "max_timestamp", "record_count")
 
     def __init__(
-        self, queue: "PartitionQueue", header: BatchHeader, encoded: memoryview, created_s: float, waiting: Waiting
+        self, queue: "PartitionQueue", header: BatchHeader, encoded: memoryview, created_s: float, waiting: Waiter
     ) -> None:
         super().__init__(queue, 0, len(encoded), created_s, waiting)
         self.base_timestamp = header.base_timestamp

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.base.ports import Timer
+from ottla.client.client_log import LONG_S
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.view import NO_NODE
 from ottla.client.errors import KafkaError, error_for
@@ -27,6 +28,11 @@ from ottla.client.producer.sequences import Sequences
 from ottla.client.promise import Promise
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
+
+_LOST = (
+    "the broker found the batch too large when it was sent again. Its records may have been written before: "
+    "they are not sent once more"
+)
 
 
 class Sender:
@@ -322,7 +328,10 @@ class Sender:
             return
         if self._sequences is not None:
             self._sequences.on_acked(batch, base_offset)
-        batch.queue.last_problem = None
+        if batch.queue.last_problem is not None:
+            batch.queue.last_problem = None
+            partition = batch.queue.topic_partition
+            self._world.log.over(("produce", partition), f"records for {partition} are written")
         has_callbacks = bool(batch.callbacks)
         batch.complete(base_offset, log_append_time_ms)
         self._accumulator.release(batch, has_callbacks=has_callbacks)
@@ -335,14 +344,21 @@ class Sender:
         if error.code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
             self._split(batch)
             return
+        if self._sequences is not None and self._sequences.is_lost(batch, error.code):
+            self._lose(batch, error_for(error.code, _LOST))
+            return
         batch.note_refusal(error.code)
         if error.needs_metadata:
             self._cluster.refresh()
         if self._may_retry(batch, error, log_start_offset):
             batch.queue.last_problem = str(error)
+            text = f"records for {batch.queue.topic_partition} are not written yet; trying again: {error}"
+            self._world.log.trouble(("produce", batch.queue.topic_partition), text, after_s=LONG_S)
             self._retry(batch)
             return
-        was_refused = error.code not in FATE_UNKNOWN and batch.attempts <= self._settings.retries
+        # The limit may have been lowered since a batch was written.
+        is_unknown = error.code in FATE_UNKNOWN or (error.code == ErrorCode.MESSAGE_TOO_LARGE and batch.may_be_written)
+        was_refused = not is_unknown and batch.attempts <= self._settings.retries
         self._fail(batch, error, was_refused=was_refused, refused=refused)
 
     def _may_retry(self, batch: ProducerBatch, error: KafkaError, log_start_offset: int) -> bool:
@@ -381,6 +397,14 @@ class Sender:
         for part in reversed(parts):
             self._accumulator.put_back(part)
 
+    def _lose(self, batch: ProducerBatch, error: KafkaError) -> None:
+        """A part, and the others of its whole: sent again under another epoch, they might be there twice."""
+        assert batch.whole is not None, "only the whole is written without the parts"
+        for part in batch.whole.parts():
+            if not part.is_done:
+                self._accumulator.withdraw(part)
+                self._fail(part, error, was_refused=False)
+
     def _fail(
         self,
         batch: ProducerBatch,
@@ -394,6 +418,8 @@ class Sender:
             self.on_failed(error)
         if batch.is_done:
             return
+        if was_refused:
+            batch.note_not_written()
         if self._sequences is not None:
             if batch.attempts and not was_refused:
                 self._sequences.leave_unresolved(batch)

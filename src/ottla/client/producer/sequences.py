@@ -12,12 +12,14 @@ transactions closes a gap by itself: it takes the next epoch and counts from 0 a
 aborted instead.
 
 Under another epoch a broker cannot tell that it has a batch already. So the next epoch waits for batches of which
-nobody knows whether they are written: they are sent again under the old one, until an answer tells.
+nobody knows whether they are written: they are sent again under the old one, until an answer tells. What no answer can
+tell: a broker may hold a request for longer than `request.timeout.ms` and carry it out after it has answered the next
+attempt. Then a batch can be there twice, in two epochs, as with Kafka's own producer.
 """
 
 from collections.abc import Callable
 
-from ottla.client.producer.batch import ProducerBatch, Stamp
+from ottla.client.producer.batch import ABOUT_SEQUENCES, ProducerBatch, Stamp
 from ottla.client.producer.partition_queue import NOBODY, Identity, PartitionQueue
 from ottla.records.header import NO_SEQUENCE
 from ottla.wire.errors import ErrorCode
@@ -105,6 +107,19 @@ class Sequences:
             return False
         is_same_epoch = queue.identity == (batch.stamp.producer_id, batch.stamp.producer_epoch)
         return is_same_epoch and next_sequence(queue.last_acked_sequence, -batch.last_sequence) <= _SEQUENCE_MASK >> 1
+
+    def is_lost(self, batch: ProducerBatch, code: int) -> bool:
+        """Whether nobody will know if a part of a batch is written: the whole may be, from before it was too large.
+
+        A broker knows batches by their first and last sequence, and finds parts of what it has out of order. That all
+        before the first part is written, or may be, leaves one other cause: the broker has lost what it knew.
+        """
+        queue = batch.queue
+        return (
+            code in ABOUT_SEQUENCES
+            and batch.is_perhaps_written_whole
+            and (queue in self._unresolved or self._is_next(queue, batch))
+        )
 
     def may_retry(self, batch: ProducerBatch, code: int, log_start_offset: int) -> bool | None:
         """Whether a batch is sent again after an error about sequences; None if the error is about something else."""

@@ -40,6 +40,12 @@ def _serialized(serialize: Serializer[Any], topic: str, value: Any, headers: lis
     if value is None:
         return None
     try:
-        return serialize(topic, value, headers)
+        made = serialize(topic, value, headers)
     except Exception as problem:
         raise SerializationFailed(f"the {what} of a record for {topic} could not be serialized: {problem}") from problem
+    if isinstance(made, str):  # the only one that people return by mistake
+        raise SerializationFailed(
+            f"the {what} of a record for {topic} cannot be sent: "
+            "its serializer has returned str, and not bytes: encode it"
+        )
+    return made

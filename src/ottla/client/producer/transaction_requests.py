@@ -11,12 +11,12 @@ from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import CoordinatorKind, Coordinators
 from ottla.client.errors import CommitFailed, KafkaError, ProducerFenced, error_for
-from ottla.client.network.asked import Ask
 from ottla.client.producer.partition_queue import Identity
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.topic_partition import OffsetAndMetadata
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
+from ottla.wire.exchange.open_request import Ask
 from ottla.wire.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -71,7 +71,7 @@ class TransactionRequests:
         assert settings.transactional_id is not None, "no transactions without an id"
         self._cluster = cluster
         self._coordinators = coordinators
-        self._transactional_id: str = settings.transactional_id
+        self.transactional_id: str = settings.transactional_id
         self._timeout_ms = settings.transaction_timeout_ms
         self._request_timeout_s = settings.request_timeout_ms / 1000
         self.last_problem: KafkaError | None = None
@@ -82,7 +82,7 @@ class TransactionRequests:
 
         def request(version: int) -> InitProducerIdRequest:
             asked = InitProducerIdRequest(
-                transactional_id=self._transactional_id, transaction_timeout_ms=self._timeout_ms
+                transactional_id=self.transactional_id, transaction_timeout_ms=self._timeout_ms
             )
             if version >= _FIRST_INIT_WITH_EPOCH:
                 asked.producer_id, asked.producer_epoch = identity
@@ -99,7 +99,7 @@ class TransactionRequests:
 
         def request(version: int) -> AddPartitionsToTxnRequest:
             return AddPartitionsToTxnRequest(
-                v3_and_below_transactional_id=self._transactional_id,
+                v3_and_below_transactional_id=self.transactional_id,
                 v3_and_below_producer_id=identity.producer_id,
                 v3_and_below_producer_epoch=identity.producer_epoch,
                 v3_and_below_topics=topics,
@@ -109,7 +109,7 @@ class TransactionRequests:
 
     async def add_offsets(self, identity: Identity, group_id: str) -> None:
         request = AddOffsetsToTxnRequest(
-            transactional_id=self._transactional_id,
+            transactional_id=self.transactional_id,
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             group_id=group_id,
@@ -127,7 +127,7 @@ class TransactionRequests:
         def request(version: int) -> TxnOffsetCommitRequest:
             has_epoch = version >= _FIRST_COMMIT_WITH_LEADER_EPOCH
             asked = TxnOffsetCommitRequest(
-                transactional_id=self._transactional_id,
+                transactional_id=self.transactional_id,
                 group_id=group.group_id,
                 producer_id=identity.producer_id,
                 producer_epoch=identity.producer_epoch,
@@ -153,7 +153,7 @@ class TransactionRequests:
     async def end(self, identity: Identity, *, commits: bool, is_v2: bool) -> Identity:
         """Commits or aborts. Returns who the producer is after it."""
         request = EndTxnRequest(
-            transactional_id=self._transactional_id,
+            transactional_id=self.transactional_id,
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             committed=commits,
@@ -172,7 +172,7 @@ class TransactionRequests:
         kind: CoordinatorKind = CoordinatorKind.TRANSACTION,
         key: str | None = None,
     ) -> Any:
-        key = self._transactional_id if key is None else key
+        key = self.transactional_id if key is None else key
         world = self._cluster.world
         failures = 0
         while True:

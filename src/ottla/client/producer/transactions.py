@@ -26,7 +26,14 @@ from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
-from ottla.client.errors import InvalidState, KafkaError, RequestTimedOut, TransactionAbortable, TransactionAborted
+from ottla.client.errors import (
+    ClientClosed,
+    InvalidState,
+    KafkaError,
+    RequestTimedOut,
+    TransactionAbortable,
+    TransactionAborted,
+)
 from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.partition_queue import NOBODY, Identity, PartitionQueue
 from ottla.client.producer.produce_request import LAST_WITH_EXPLICIT_PARTITIONS
@@ -41,7 +48,7 @@ _FEATURE = "transaction.version"
 _V2 = 2
 
 
-class State(Enum):
+class TransactionState(Enum):
     UNINITIALIZED = "not initialized"
     INITIALIZING = "being initialized"
     READY = "between transactions"
@@ -71,7 +78,7 @@ class Transactions:
         sender: Sender,
         sequences: Sequences,
     ) -> None:
-        self.state = State.UNINITIALIZED
+        self.state = TransactionState.UNINITIALIZED
         self.error: KafkaError | None = None
         """What made the transaction or the producer fail."""
         self._cluster = cluster
@@ -101,31 +108,31 @@ class Transactions:
     def init(self) -> Promise[None]:
         """Gets an id and an epoch, which fences off every older producer of this name and ends what it left open."""
         if self._initializing is None or self._initializing.error is not None:
-            self._require(State.UNINITIALIZED)
-            self.state = State.INITIALIZING
+            self._require(TransactionState.UNINITIALIZED)
+            self.state = TransactionState.INITIALIZING
             self._initializing = spawn(self._init())
         return self._initializing
 
     def begin(self) -> None:
-        self._require(State.READY)
+        self._require(TransactionState.READY)
         self._is_v2 = self._is_epoch_new and self._has_v2()
-        self.state = State.IN_TRANSACTION
+        self.state = TransactionState.IN_TRANSACTION
 
     def commit(self) -> Promise[None]:
         """Called again while the end is on its way, it promises the same."""
         if self._ending is not None and self._ending[0]:
             return self._ending[1]
-        if self.state is State.ABORTABLE_ERROR:
+        if self.state is TransactionState.ABORTABLE_ERROR:
             return Promise.rejected(self._failure())
-        self._require(State.IN_TRANSACTION)
-        self.state = State.COMMITTING
+        self._require(TransactionState.IN_TRANSACTION)
+        self.state = TransactionState.COMMITTING
         return self._end(commits=True)
 
     def abort(self) -> Promise[None]:
         if self._ending is not None and not self._ending[0]:
             return self._ending[1]
-        self._require(State.IN_TRANSACTION, State.ABORTABLE_ERROR)
-        self.state = State.ABORTING
+        self._require(TransactionState.IN_TRANSACTION, TransactionState.ABORTABLE_ERROR)
+        self.state = TransactionState.ABORTING
         self._sender.give_up_unsent(TransactionAborted())
         return self._end(commits=False)
 
@@ -133,9 +140,28 @@ class Transactions:
         """The producer is being closed: aborts what is open, or goes on with what ends; None if there is nothing."""
         if self._ending is not None:
             return self._ending[1]
-        if self.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
+        if self.state in (TransactionState.IN_TRANSACTION, TransactionState.ABORTABLE_ERROR):
             return self.abort()
         return None
+
+    def left_open(self) -> ClientClosed | None:
+        """What there is to say if the producer is closed now; None if no transaction is open."""
+        name = f"the producer {self._requests.transactional_id!r}"
+        if self._ending is not None and self._ending[0]:
+            return ClientClosed(
+                f"{name} is closed while it commits: the transaction may be committed, or aborted later"
+            )
+        if self._ending is not None or self.has_uncommitted:
+            return ClientClosed(
+                f"{name} is closed in a transaction, which the coordinator aborts when its time is over"
+            )
+        return None
+
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether a transaction with something in it waits to be ended by the application."""
+        is_open = self.state in (TransactionState.IN_TRANSACTION, TransactionState.ABORTABLE_ERROR)
+        return is_open and (self._has_begun or bool(self._unadded) or self._adding is not None)
 
     def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMember) -> Promise[None]:
         """Commits what was consumed with the transaction."""
@@ -153,12 +179,12 @@ class Transactions:
 
     def check_may_send(self) -> None:
         """Raises if no record can be sent now."""
-        if self.state is State.ABORTABLE_ERROR:
+        if self.state is TransactionState.ABORTABLE_ERROR:
             raise TransactionAbortable(f"The transaction has failed and must be aborted: {self.error}") from self.error
-        self._require(State.IN_TRANSACTION)
+        self._require(TransactionState.IN_TRANSACTION)
 
-    def _require(self, *states: State) -> None:
-        if self.state is State.FATAL_ERROR:
+    def _require(self, *states: TransactionState) -> None:
+        if self.state is TransactionState.FATAL_ERROR:
             raise self._failure()
         if self.state not in states:
             wanted = " or ".join(state.value for state in states)
@@ -178,7 +204,7 @@ class Transactions:
             self._adding = self._cluster.world.start(self._add_partitions())
 
     def may_write(self, queue: PartitionQueue) -> bool:
-        return queue.is_in_transaction and self.state is not State.FATAL_ERROR
+        return queue.is_in_transaction and self.state is not TransactionState.FATAL_ERROR
 
     def on_failed(self, error: KafkaError) -> None:
         """A batch was given up.
@@ -190,20 +216,20 @@ class Transactions:
             error = TransactionAbortable(f"A partition's leader did not know of the transaction: {error}")
         if error.fatal:
             self.become_fatal(error)
-        elif self.state in (State.IN_TRANSACTION, State.COMMITTING):
+        elif self.state in (TransactionState.IN_TRANSACTION, TransactionState.COMMITTING):
             self._needs_epoch = True
             self._become_abortable(error)
 
     def on_gap(self) -> None:
         """Records were given up of which nobody knows whether they are written."""
         self._needs_epoch = True
-        if self.state in (State.IN_TRANSACTION, State.COMMITTING):
+        if self.state in (TransactionState.IN_TRANSACTION, TransactionState.COMMITTING):
             self._become_abortable(TransactionAbortable("Some records were sent and never acknowledged"))
 
     def become_fatal(self, error: KafkaError) -> None:
-        if self.state is State.FATAL_ERROR:
+        if self.state is TransactionState.FATAL_ERROR:
             return
-        self.state = State.FATAL_ERROR
+        self.state = TransactionState.FATAL_ERROR
         self.error = error
         self._sender.give_up(error)
 
@@ -216,9 +242,9 @@ class Transactions:
             if error.fatal:
                 self.become_fatal(error)
             else:
-                self.state = State.UNINITIALIZED
+                self.state = TransactionState.UNINITIALIZED
             raise
-        self.state = State.READY
+        self.state = TransactionState.READY
 
     async def _identify(self, before: Identity) -> None:
         identity = await self._requests.init(before)
@@ -233,7 +259,7 @@ class Transactions:
 
     async def _add_partitions(self) -> None:
         try:
-            while self._unadded and self.state is not State.FATAL_ERROR:
+            while self._unadded and self.state is not TransactionState.FATAL_ERROR:
                 queues, self._unadded = self._unadded, {}
                 partitions = [queue.topic_partition for queue in queues]
                 await self._requests.add_partitions(self._sequences.identity, partitions)
@@ -267,7 +293,7 @@ class Transactions:
     async def _end_when_settled(self, *, commits: bool) -> None:
         try:
             await self._settle_all()
-            if commits and self.state is not State.COMMITTING:
+            if commits and self.state is not TransactionState.COMMITTING:
                 raise self._failure()
             if self._has_begun:
                 identity = await self._requests.end(self._sequences.identity, commits=commits, is_v2=self._is_v2)
@@ -283,7 +309,7 @@ class Transactions:
             raise
         finally:
             self._ending = None
-        if self.state is not State.FATAL_ERROR:
+        if self.state is not TransactionState.FATAL_ERROR:
             self._become_ready()
 
     async def _prepare_v2(self) -> None:
@@ -303,7 +329,7 @@ class Transactions:
             await self._adding
 
     def _become_ready(self) -> None:
-        self.state = State.READY
+        self.state = TransactionState.READY
         self.error = None
         self._has_begun = self._needs_epoch = False
         self._unadded.clear()
@@ -314,14 +340,14 @@ class Transactions:
         """A coordinator refused something for good."""
         if error.fatal:
             self.become_fatal(error)
-        elif self.state is not State.FATAL_ERROR:
+        elif self.state is not TransactionState.FATAL_ERROR:
             self._needs_epoch = self._needs_epoch or error.code == ErrorCode.UNKNOWN_PRODUCER_ID
             self._become_abortable(error)
 
     def _become_abortable(self, error: KafkaError) -> None:
         """What was not sent yet fails at once: else a caller would wait `delivery.timeout.ms` for the bad news."""
-        if self.state is not State.ABORTABLE_ERROR:
-            self.state = State.ABORTABLE_ERROR
+        if self.state is not TransactionState.ABORTABLE_ERROR:
+            self.state = TransactionState.ABORTABLE_ERROR
             self.error = error
             self._sender.give_up_unsent(error)
 

@@ -19,5 +19,7 @@ SETTINGS = (
     Long("connections.max.idle.ms", 300_000, ANY, MEDIUM,
          "Idle time after which a connection is closed.", acted_on=True),
     Flag("enable.metrics.push", False, ANY, LOW,
-         "Whether metrics are pushed to brokers that ask for them (KIP-714)."),
+         "Whether metrics are pushed to brokers that ask for them (KIP-714).", acted_on=True),
 )
+
+SECTIONS = (("Admin clients", SETTINGS),)

@@ -1,9 +1,10 @@
-"""Connections of a client. What producer, consumer and admin have in common."""
+"""What producer, consumer and admin have in common."""
 
-from ottla.config.bounds import Items, OneOf, at_least
-from ottla.config.setting import ANY, LOW, MEDIUM, Int, List, Long, Text
+from ottla.config.bounds import Between, Items, OneOf, at_least
+from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, Class, Double, Flag, Int, List, Long, Secret, Short, Text
 
-SETTINGS = (
+# Connections of a client. What producer, consumer and admin have in common.
+CONNECTIONS = (
     # Finding brokers
     Text("client.dns.lookup", "use_all_dns_ips",
          OneOf(("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")), MEDIUM,
@@ -39,7 +40,7 @@ SETTINGS = (
 
     # Metrics and plug-ins
     List("metric.reporters", ("org.apache.kafka.common.metrics.JmxReporter",), Items(), LOW,
-         "Classes that are told of every metric."),
+         "Classes that are notified of every metric."),
     Int("metrics.num.samples", 2, at_least(1), LOW,
         "Samples from which an average or a rate is made."),
     Long("metrics.sample.window.ms", 30_000, at_least(0), LOW,
@@ -48,4 +49,170 @@ SETTINGS = (
          "How much is measured."),
     List("config.providers", (), Items(), LOW,
          "Names of providers that stand behind `${provider:path:key}` references."),
+)
+
+# TLS. Certificates, keys, and what is trusted.
+SSL = (
+    Text("security.protocol", "PLAINTEXT",
+         OneOf(("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"), any_case=True), MEDIUM,
+         "How brokers are spoken to: with or without TLS (SSL), with or without SASL.", acted_on=True),
+    Text("security.providers", None, ANY, LOW,
+         "Classes that add security algorithms to a Java runtime; without meaning here."),
+    Text("ssl.protocol", "TLSv1.3", ANY, MEDIUM,
+         "TLS version to use if the other side has it too.", acted_on=True),
+    List("ssl.enabled.protocols", ("TLSv1.2", "TLSv1.3"), Items(), MEDIUM,
+         "TLS versions that may be used.", acted_on=True),
+    List("ssl.cipher.suites", (), Items(), LOW,
+         "Cipher suites that may be used; empty is every one the TLS library offers.", acted_on=True),
+    Text("ssl.endpoint.identification.algorithm", "https", ANY, LOW,
+         "How the server's host name is compared with its certificate; empty does not compare, and is not safe.",
+         acted_on=True),
+
+    # Our own key and certificate
+    Text("ssl.keystore.type", "JKS", ANY, MEDIUM,
+         "Form of the key store: PEM, PKCS12 or JKS.", acted_on=True),
+    Text("ssl.keystore.location", None, ANY, HIGH,
+         "File with our private key and certificates.", acted_on=True),
+    Secret("ssl.keystore.password", HIGH,
+           "Password of the key store file; PEM has none.", acted_on=True),
+    Secret("ssl.keystore.key", HIGH,
+           "Our private key itself, in PEM, instead of a file.", acted_on=True),
+    Secret("ssl.keystore.certificate.chain", HIGH,
+           "Our certificate and those that vouch for it, in PEM, instead of a file.", acted_on=True),
+    Secret("ssl.key.password", HIGH,
+           "Password of the private key, if it is encrypted.", acted_on=True),
+
+    # Whom we trust
+    Text("ssl.truststore.type", "JKS", ANY, MEDIUM,
+         "Form of the trust store: PEM, PKCS12 or JKS.", acted_on=True),
+    Text("ssl.truststore.location", None, ANY, HIGH,
+         "File with the certificates that are trusted.", acted_on=True),
+    Secret("ssl.truststore.password", HIGH,
+           "Password of the trust store file; without it the file is read unchecked.", acted_on=True),
+    Secret("ssl.truststore.certificates", HIGH,
+           "Trusted certificates themselves, in PEM, instead of a file.", acted_on=True),
+
+    # Java's own knobs
+    Text("ssl.provider", None, ANY, MEDIUM,
+         "Name of the Java security provider for TLS."),
+    Text("ssl.keymanager.algorithm", "SunX509", ANY, LOW,
+         "Algorithm of Java's key manager factory."),
+    Text("ssl.trustmanager.algorithm", "PKIX", ANY, LOW,
+         "Algorithm of Java's trust manager factory."),
+    Text("ssl.secure.random.implementation", None, ANY, LOW,
+         "Algorithm of Java's random numbers for TLS."),
+    Class("ssl.engine.factory.class", None, ANY, LOW,
+          "Class that makes TLS engines (SslEngineFactory)."),
+)
+
+# SASL. Mechanisms, logins and tokens.
+SASL = (
+    Text("sasl.mechanism", "GSSAPI", ANY, MEDIUM,
+         "How we prove who we are: GSSAPI, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.", acted_on=True),
+    Secret("sasl.jaas.config", MEDIUM,
+           "Login module and its options, with user and password, as one line of JAAS.", acted_on=True),
+    Class("sasl.client.callback.handler.class", None, ANY, MEDIUM,
+          "Class that answers the client side of a mechanism."),
+    Class("sasl.login.callback.handler.class", None, ANY, MEDIUM,
+          "Class that answers a login's questions.", acted_on=True),
+    Class("sasl.login.class", None, ANY, MEDIUM,
+          "Class that logs in."),
+
+    # Kerberos
+    Text("sasl.kerberos.service.name", None, ANY, MEDIUM,
+         "Kerberos principal that the brokers run as, its first component.", acted_on=True),
+    Text("sasl.kerberos.kinit.cmd", "/usr/bin/kinit", ANY, LOW,
+         "Where kinit is."),
+    Long("sasl.kerberos.min.time.before.relogin", 60_000, ANY, LOW,
+         "Shortest time between two attempts to renew a ticket."),
+    Double("sasl.kerberos.ticket.renew.window.factor", 0.8, ANY, LOW,
+           "Part of a ticket's life after which it is renewed."),
+    Double("sasl.kerberos.ticket.renew.jitter", 0.05, ANY, LOW,
+           "Random part that is added to the time of renewal."),
+
+    # Logins that expire
+    Double("sasl.login.refresh.window.factor", 0.8, Between(0.5, 1.0), LOW,
+           "Part of a token's life after which it is refreshed.", acted_on=True),
+    Double("sasl.login.refresh.window.jitter", 0.05, Between(0.0, 0.25), LOW,
+           "Random part of a token's life that is added to that time.", acted_on=True),
+    Short("sasl.login.refresh.min.period.seconds", 60, Between(0, 900), LOW,
+          "Shortest time between two refreshes.", acted_on=True),
+    Short("sasl.login.refresh.buffer.seconds", 300, Between(0, 3600), LOW,
+          "Time before a token expires that a refresh must leave.", acted_on=True),
+    Int("sasl.login.connect.timeout.ms", None, ANY, LOW,
+        "How long a connection to the token provider may take to open.", acted_on=True),
+    Int("sasl.login.read.timeout.ms", None, ANY, LOW,
+        "How long the token provider may take to answer.", acted_on=True),
+    Long("sasl.login.retry.backoff.ms", 100, ANY, LOW,
+         "First pause before a failed request to the token provider is tried again.", acted_on=True),
+    Long("sasl.login.retry.backoff.max.ms", 10_000, ANY, LOW,
+         "The most that this pause grows to.", acted_on=True),
+
+    # OAuth: getting a token
+    Text("sasl.oauthbearer.token.endpoint.url", None, ANY, MEDIUM,
+         "Where tokens come from: the provider's token endpoint, or a file.", acted_on=True),
+    Class("sasl.oauthbearer.jwt.retriever.class",
+          "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever", ANY, MEDIUM,
+          "Class that gets a token.", acted_on=True),
+    Text("sasl.oauthbearer.client.credentials.client.id", None, ANY, MEDIUM,
+         "Client id for the client-credentials grant.", acted_on=True),
+    Secret("sasl.oauthbearer.client.credentials.client.secret", MEDIUM,
+           "Client secret for the client-credentials grant.", acted_on=True),
+    Text("sasl.oauthbearer.scope", None, ANY, MEDIUM,
+         "Scope that is asked for with the token.", acted_on=True),
+    Flag("sasl.oauthbearer.header.urlencode", False, ANY, LOW,
+         "Whether id and secret are URL-encoded in the authorization header, as RFC 6749 says.", acted_on=True),
+
+    # OAuth: proving who we are with a signed assertion
+    Text("sasl.oauthbearer.assertion.algorithm", "RS256", OneOf(("ES256", "RS256"), any_case=True), MEDIUM,
+         "Algorithm that signs the assertion.", acted_on=True),
+    Text("sasl.oauthbearer.assertion.private.key.file", None, ANY, MEDIUM,
+         "File with the private key, in PEM, that signs it.", acted_on=True),
+    Secret("sasl.oauthbearer.assertion.private.key.passphrase", MEDIUM,
+           "Passphrase of that key, if it is encrypted.", acted_on=True),
+    Text("sasl.oauthbearer.assertion.file", None, ANY, MEDIUM,
+         "File with an assertion made beforehand, instead of a key.", acted_on=True),
+    Text("sasl.oauthbearer.assertion.template.file", None, ANY, MEDIUM,
+         "JSON file with claims and headers that every assertion starts from.", acted_on=True),
+    Text("sasl.oauthbearer.assertion.claim.aud", None, ANY, MEDIUM,
+         "The assertion's audience (`aud`).", acted_on=True),
+    Text("sasl.oauthbearer.assertion.claim.iss", None, ANY, MEDIUM,
+         "The assertion's issuer (`iss`).", acted_on=True),
+    Text("sasl.oauthbearer.assertion.claim.sub", None, ANY, MEDIUM,
+         "The assertion's subject (`sub`).", acted_on=True),
+    Int("sasl.oauthbearer.assertion.claim.exp.seconds", 300, Between(0, 86_400), LOW,
+        "How long an assertion is valid from now (`exp`).", acted_on=True),
+    Int("sasl.oauthbearer.assertion.claim.nbf.seconds", 60, Between(0, 3600), LOW,
+        "How long before now an assertion is valid already (`nbf`).", acted_on=True),
+    Flag("sasl.oauthbearer.assertion.claim.jti.include", False, ANY, MEDIUM,
+         "Whether each assertion gets an id of its own (`jti`).", acted_on=True),
+
+    # OAuth: checking a token
+    Class("sasl.oauthbearer.jwt.validator.class",
+          "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator", ANY, MEDIUM,
+          "Class that checks a token."),
+    Text("sasl.oauthbearer.jwks.endpoint.url", None, ANY, MEDIUM,
+         "Where the provider's public keys (JWKS) come from: an address or a file."),
+    Long("sasl.oauthbearer.jwks.endpoint.refresh.ms", 3_600_000, ANY, LOW,
+         "Time between two fetches of these keys."),
+    Long("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", 100, ANY, LOW,
+         "First pause before a failed fetch of the keys is tried again."),
+    Long("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", 10_000, ANY, LOW,
+         "The most that this pause grows to."),
+    List("sasl.oauthbearer.expected.audience", (), Items(), HIGH,
+         "Audiences of which a token must name one; empty does not check."),
+    Text("sasl.oauthbearer.expected.issuer", None, ANY, HIGH,
+         "Issuer that a token must name; not given, it is not checked."),
+    Int("sasl.oauthbearer.clock.skew.seconds", 30, ANY, LOW,
+        "How much our clock and the provider's may differ."),
+    Text("sasl.oauthbearer.scope.claim.name", "scope", ANY, LOW,
+         "Claim that holds the scope."),
+    Text("sasl.oauthbearer.sub.claim.name", "sub", ANY, LOW,
+         "Claim that holds the subject, which becomes the principal's name.", acted_on=True),
+)
+
+SECTIONS = (
+    ("Connections of a client", CONNECTIONS),
+    ("TLS", SSL),
+    ("SASL", SASL),
 )

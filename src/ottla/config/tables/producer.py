@@ -79,5 +79,7 @@ SETTINGS = (
     List("interceptor.classes", (), Items(), LOW,
          "Classes that see, and may change, every record before it is sent.", acted_on=True),
     Flag("enable.metrics.push", True, ANY, LOW,
-         "Whether metrics are pushed to brokers that ask for them (KIP-714)."),
+         "Whether metrics are pushed to brokers that ask for them (KIP-714).", acted_on=True),
 )
+
+SECTIONS = (("Producers", SETTINGS),)

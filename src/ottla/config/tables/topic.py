@@ -124,3 +124,5 @@ SETTINGS = (
     Flag("remote.log.delete.on.disable", False, ANY, MEDIUM,
          "Deletes the topic's remote data when remote storage is switched off for it."),
 )
+
+SECTIONS = (("Topics", SETTINGS),)

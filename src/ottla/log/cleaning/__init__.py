@@ -9,8 +9,7 @@ first cleaning that met it: the batch then carries its delete horizon (KIP-534).
 have no records left. Records of aborted transactions go. The last batch of a producer stays, with no records if need
 be, because its sequence is needed; and the last batch of a cleaning, so that the log does not seem to end earlier.
 
-due           which part of a log can be cleaned, and whether it is time to
-planning      from a log to a job
+planning      which part of a log can be cleaned, whether it is time to, and the job for it
 job           what a cleaning is told, and what it tells
 source        reading batches, and refusing damage
 offset_map    the first pass: the latest offset of each key
@@ -22,6 +21,6 @@ replacement   the swap of cleaned segments for old ones, safe against a crash at
 runner        who does the work: a process of its own, or the test itself
 throttle      not faster than `log.cleaner.io.max.bytes.per.second`
 
-Everything but `due`, `planning` and `replacement` may run in another process: it reads segments that no longer change,
+Everything but `planning` and `replacement` may run in another process: it reads segments that no longer change,
 and writes files that nobody else looks at.
 """

@@ -9,7 +9,7 @@ files, which the next cleaning or the next start removes.
 from collections.abc import Callable, Iterator, Sequence
 
 from ottla.base.ports import Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.cleaning.cleaned_batches import BatchCleaner
 from ottla.log.cleaning.grouping import group_segments
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningJob, CleaningStats
@@ -82,7 +82,7 @@ class _Cleaning:
         return self._modified_ms(clean[-1]) - self._job.delete_retention_ms if clean else 0
 
     def _modified_ms(self, segment: Segment) -> int:
-        return self._disk.modified_ms(segment.path(names.LOG))
+        return self._disk.modified_ms(segment.path(file_names.LOG))
 
     def _clean_group(
         self,
@@ -91,7 +91,7 @@ class _Cleaning:
         transactions: CleanedTransactions,
         old_tombstones_go_before_ms: int,
     ) -> None:
-        cleaned = self._segment(group[0].base_offset, names.CLEANED)
+        cleaned = self._segment(group[0].base_offset, file_names.CLEANED)
         cleaned.create()
         try:
             writer = _Writer(cleaned, self._job.buffer_bytes, self._on_written)
@@ -129,15 +129,15 @@ class _Cleaning:
     def _write_transaction_index(self, first: Segment, cleaned: Segment, needed: list[AbortedTransaction]) -> None:
         for entry in needed:
             cleaned.transaction_index.append(entry)
-        if not needed and self._disk.exists(first.path(names.TRANSACTION_INDEX)):
+        if not needed and self._disk.exists(first.path(file_names.TRANSACTION_INDEX)):
             # So that the swap replaces the old one. An entry whose marker is gone would hide all that its producer
             # wrote after it.
-            self._disk.open(cleaned.path(names.TRANSACTION_INDEX), create=True).close()
+            self._disk.open(cleaned.path(file_names.TRANSACTION_INDEX), create=True).close()
 
     def _keep_times(self, last: Segment, cleaned: Segment) -> None:
         """Retention goes by a file's age where records have no time of their own."""
         modified_ms = self._modified_ms(last)
-        for kind in (names.LOG, names.INDEX, names.TIME_INDEX):
+        for kind in (file_names.LOG, file_names.INDEX, file_names.TIME_INDEX):
             self._disk.set_modified_ms(cleaned.path(kind), modified_ms)
 
     def _on_map_read(self, count: int) -> None:

@@ -1,8 +1,8 @@
 """What a cleaning is told, and what it tells: plain values that can be sent to another process and back."""
 
-import dataclasses
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from ottla.log.transaction_index import AbortedTransaction
@@ -16,8 +16,7 @@ class LastRecord(NamedTuple):
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class CleaningJob:
+class CleaningJob(NamedTuple):
     """One cleaning of one partition's log."""
 
     directory: str
@@ -40,10 +39,10 @@ class CleaningJob:
     """As fast as it may read and write, taken together."""
     aborted: tuple[AbortedTransaction, ...] = ()
     """Those whose markers are after `end_offset`; the others are found in the segments' own indexes."""
-    producers: dict[int, LastRecord] = field(default_factory=dict)
+    producers: Mapping[int, LastRecord] = MappingProxyType({})
 
     def to_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps({**self._asdict(), "producers": dict(self.producers)})
 
     @classmethod
     def of_json(cls, text: str) -> "CleaningJob":
@@ -61,22 +60,22 @@ class CleanedSegment(NamedTuple):
     """The segments that it stands for; it begins where the first of them does."""
 
 
-@dataclass(slots=True)
 class CleaningStats:
-    """How it went. Times are for who runs it to fill in."""
+    """How it went: counts, which go on while it does. Times are for who runs it to fill in."""
 
-    map_bytes_read: int = 0
-    map_utilization: float = 0.0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    records_read: int = 0
-    records_written: int = 0
-    keyless_records: int = 0
-    elapsed_s: float = 0.0
+    def __init__(self, **counts: Any) -> None:
+        self.map_bytes_read = 0
+        self.map_utilization = 0.0
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.records_read = 0
+        self.records_written = 0
+        self.keyless_records = 0
+        self.elapsed_s = 0.0
+        vars(self).update(counts)
 
 
-@dataclass(frozen=True, slots=True)
-class CleaningDone:
+class CleaningDone(NamedTuple):
     """All segments have been told of; the log is clean up to here once they are swapped in."""
 
     clean_offset: int
@@ -100,7 +99,7 @@ CleaningStep: TypeAlias = CleanedSegment | CleaningDone | CleaningFailed
 
 def step_to_json(step: CleaningStep) -> str:
     if isinstance(step, CleaningDone):
-        return json.dumps({"done": dataclasses.asdict(step)})
+        return json.dumps({"done": {"clean_offset": step.clean_offset, "stats": vars(step.stats)}})
     return json.dumps({"cleaned" if isinstance(step, CleanedSegment) else "failed": step._asdict()})
 
 

@@ -11,15 +11,14 @@ between segments are then nothing to wonder at.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ottla.base.ports import Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.segment import Segment
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(NamedTuple):
     """A swap under way: `new` for `old`."""
 
     old: list[Segment]
@@ -31,5 +30,5 @@ class Replacement:
 def remove_unfinished(disk: Disk, directory: str) -> None:
     """Removes what a cleaning that did not end well has left of the segment that it was at."""
     for name in disk.list_dir(directory):
-        if name.endswith(names.CLEANED):
+        if name.endswith(file_names.CLEANED):
             disk.remove(f"{directory}/{name}")

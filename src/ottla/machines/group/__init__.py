@@ -6,8 +6,8 @@
     migration            from one to the other, while a group has members
     embedded             what consumers say to each other inside the classic protocol
     offsets              what was committed; offset_commands what may be done with it, committed one of them,
-                         encoded_offsets those that were loaded and not asked after yet, known_commits commits
-                         that come again with other offsets
+                         encoded_offsets those that were loaded and not asked after yet
+    commits              the offsets of a request as records, and what they are replayed to
     effects              what a command has led to so far
     settings, records
 

@@ -9,7 +9,7 @@ the same group and topic: where these keep their offsets is remembered under the
 taken apart only when it is the first of its like.
 
 Taken are values of three shapes, those that commits without metadata have had since Kafka 2.1. Of others it is known
-only after decoding whether they can be. New commits are written in the newest of them (`encoded_commit`).
+only after decoding whether they can be. New commits are written in the newest of them (`commits`).
 """
 
 from collections.abc import Callable, Iterator
@@ -17,17 +17,15 @@ from functools import lru_cache
 from struct import Struct
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.machines.coordinator_machine import CoordinatorRecord
 from ottla.machines.group.committed import CommittedOffset, Partitions, Topics
 from ottla.records.kernel import Record
-from ottla.wire.messages import OffsetCommitKey, OffsetCommitValue
+from ottla.wire.messages import OffsetCommitKey
 from ottla.wire.record_values import CoordinatorTopic, decode_key, encode_key
 
 EncodedTopics = dict[str, dict[int, bytes]]
 
 _KINDS = (b"\0\0", b"\0\1")
 _int32 = Struct(">i").unpack
-_partition = Struct(">i").pack
 # Version, offset, leader epoch, metadata's length (of none), commit timestamp; in version 4 then the number of tagged
 # fields, of which there is at most one, the topic's id, after its tag and size.
 _LATEST = Struct(">hqiBqBBB16s")
@@ -120,34 +118,8 @@ class EncodedOffsets:
                     yield group_id, topic, partition, int.from_bytes(value[2:10], "big", signed=True)
 
 
-def encoded_commit(record: CoordinatorRecord) -> tuple[bytes, bytes] | None:
-    """The bytes of a commit without metadata, as most are; None of other records.
-
-    It is the record that is written most often of all, and costs a third of what it would cost as a message.
-    """
-    key, value, version = record
-    if version != _4[1] or not isinstance(key, OffsetCommitKey) or not isinstance(value, OffsetCommitValue):
-        return None
-    if value.metadata:
-        return None
-    return commit_key(key.group, key.topic, key.partition), commit_value(
-        value.offset, value.leader_epoch, value.commit_timestamp, value.topic_id
-    )
-
-
-def commit_key(group_id: str, topic: str, partition: int) -> bytes:
-    return _key_up_to_partition(group_id, topic) + _partition(partition)
-
-
-def commit_value(offset: int, leader_epoch: int, timestamp_ms: int, topic_id: Uuid) -> bytes:
-    """Of a commit without metadata."""
-    if topic_id == ZERO_UUID:
-        return _WITHOUT_ID.pack(4, offset, leader_epoch, _NO_METADATA, timestamp_ms, 0)
-    return _LATEST.pack(4, offset, leader_epoch, _NO_METADATA, timestamp_ms, *_TOPIC_ID_ALONE, topic_id)
-
-
 @lru_cache(maxsize=4096)
-def _key_up_to_partition(group_id: str, topic: str) -> bytes:
+def key_up_to_partition(group_id: str, topic: str) -> bytes:
     return encode_key(OffsetCommitKey(group=group_id, topic=topic, partition=0))[:-4]
 
 

@@ -16,7 +16,6 @@ from ottla.machines.coordinator_machine import (
     CoordinatorDecision,
     CoordinatorMachine,
     CoordinatorRecord,
-    EncodedRecord,
     Timer,
     TransactionStamp,
     Waiter,
@@ -26,11 +25,11 @@ from ottla.machines.group import offset_commands
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState, DescribedGroup
 from ottla.machines.group.classic.replies import write_error
 from ottla.machines.group.classic.timers import session
+from ottla.machines.group.commits import Commits
 from ottla.machines.group.consumer.describing import described
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.consumer.replay import replay_consumer_record
 from ottla.machines.group.effects import Effects
-from ottla.machines.group.encoded_offsets import encoded_commit
 from ottla.machines.group.membership import Group, Membership, NewIds
 from ottla.machines.group.offsets import Offsets
 from ottla.machines.group.settings import GroupSettings
@@ -80,9 +79,6 @@ class GroupCoordinator(CoordinatorMachine):
             group_id = getattr(key, "group_id", None)
         return group_id if isinstance(group_id, str) else None
 
-    def encode(self, record: CoordinatorRecord) -> EncodedRecord:
-        return encoded_commit(record) or super().encode(record)
-
     def replay(self, key: Message, value: Message | None) -> None:
         match key, value:
             case OffsetCommitKey(), OffsetCommitValue() | None:
@@ -110,6 +106,12 @@ class GroupCoordinator(CoordinatorMachine):
         if value is not None:
             self._open_group(key.group, value.commit_timestamp)
         self.offsets.replay(key, value, producer_id)
+
+    def replay_commits(self, commits: Commits, now_ms: int) -> None:
+        """Offsets of a group have been decided on, in no transaction."""
+        if commits.group_id not in self.groups:
+            self._open_group(commits.group_id, now_ms)
+        self.offsets.replay_commits(commits)
 
     def _open_group(self, group_id: str, now_ms: int) -> None:
         if group_id not in self.groups:
@@ -167,7 +169,8 @@ class GroupCoordinator(CoordinatorMachine):
 
     def commit_offsets(
         self, request: OffsetCommitRequest, api_version: int, now_ms: int
-    ) -> CoordinatorDecision[OffsetCommitResponse | ErrorCode]:
+    ) -> tuple[OffsetCommitResponse | ErrorCode, Commits | None, Sequence[Timer]]:
+        """What a commit is answered, its records, and what is set with them: see `EncodedCommand`."""
         group = self.groups.get(request.group_id)
         if group is None:
             error = self._check_commit_of_nobody(request.generation_id_or_member_epoch, api_version)
@@ -181,9 +184,9 @@ class GroupCoordinator(CoordinatorMachine):
                 partitions=_places(request) if isinstance(group, ConsumerGroup) else (),
             )
         if error:
-            return CoordinatorDecision(error)
+            return error, None, ()
         response, records = offset_commands.commit(request, self.settings, now_ms)
-        return CoordinatorDecision(response, records, (), self.kept_session(group, request.member_id))
+        return response, records, self.kept_session(group, request.member_id) if request.member_id else ()
 
     def kept_session(self, group: Group | None, member_id: str) -> Sequence[Timer]:
         """To a classic group a commit is a heartbeat as well."""

@@ -5,7 +5,8 @@ from typing import Protocol
 
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.machines.coordinator_machine import CoordinatorRecord
-from ottla.machines.group.committed import CommittedOffset, Partitions, as_committed
+from ottla.machines.group.commits import NO_EXPIRY, Commits, take_apart
+from ottla.machines.group.committed import CommittedOffset, Partitions
 from ottla.machines.group.offsets import Offsets
 from ottla.machines.group.records import offset_committed, offset_forgotten
 from ottla.machines.group.settings import GroupSettings
@@ -30,9 +31,7 @@ FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
 _FetchedTopic = OffsetFetchResponse.OffsetFetchResponseTopics
 _FetchedPartition = OffsetFetchResponse.OffsetFetchResponsePartitions
 
-# What answers to commits are made like.
-_COMMITTED = OffsetCommitResponse.OffsetCommitResponsePartition()
-_COMMITTED_TOPIC = OffsetCommitResponse.OffsetCommitResponseTopic()
+_RESPONSE = OffsetCommitResponse()
 
 
 class Subscriber(Protocol):
@@ -43,26 +42,14 @@ class Subscriber(Protocol):
     def offsets_run_since(self, commit_timestamp_ms: int) -> int | None: ...
 
 
-def commit(
-    request: OffsetCommitRequest, settings: GroupSettings, now_ms: int
-) -> tuple[OffsetCommitResponse, list[CoordinatorRecord]]:
+def commit(request: OffsetCommitRequest, settings: GroupSettings, now_ms: int) -> tuple[OffsetCommitResponse, Commits]:
     """The group takes the commit: what each partition is answered, and the records of those that are taken."""
-    expires_ms = -1
+    response, expires_ms = like(_RESPONSE), NO_EXPIRY
     if request.retention_time_ms != _DEFAULT_RETENTION:
         expires_ms = min(now_ms + request.retention_time_ms, _LATEST_MS)
-    response, records = OffsetCommitResponse(), list[CoordinatorRecord]()
-    for topic in request.topics:
-        answers: list[OffsetCommitResponse.OffsetCommitResponsePartition] = []
-        place = request.group_id, topic.name
-        for index, error in _take(place, topic.partitions, settings, records, now_ms, expires_ms, topic.topic_id):
-            answer = like(_COMMITTED)
-            answer.partition_index = index
-            answer.error_code = error
-            answers.append(answer)
-        of_topic = like(_COMMITTED_TOPIC)
-        of_topic.name, of_topic.topic_id, of_topic.partitions = topic.name, topic.topic_id, answers
-        response.topics.append(of_topic)
-    return response, records
+    longest = settings.offset_metadata_max_bytes
+    response.topics, commits = take_apart(request.group_id, request.topics, now_ms, expires_ms, longest)
+    return response, commits
 
 
 def commit_error(error: ErrorCode) -> ErrorCode:
@@ -85,17 +72,12 @@ def commit_in_transaction(
     return response, records
 
 
-_Asked = OffsetCommitRequest.OffsetCommitRequestPartition | TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
-
-
 def _take(
     place: tuple[str, str],
-    asked: Iterable[_Asked],
+    asked: Iterable[TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition],
     settings: GroupSettings,
     records: list[CoordinatorRecord],
     now_ms: int,
-    expires_ms: int = -1,
-    topic_id: Uuid = ZERO_UUID,
 ) -> Iterator[tuple[int, ErrorCode]]:
     """Writes the offsets of a group in a topic down, and tells of each partition what is wrong with it."""
     longest = settings.offset_metadata_max_bytes
@@ -105,7 +87,7 @@ def _take(
             yield partition.partition_index, ErrorCode.OFFSET_METADATA_TOO_LARGE
             continue
         offset, leader_epoch = partition.committed_offset, partition.committed_leader_epoch
-        committed: CommittedOffset = as_committed((offset, leader_epoch, metadata, now_ms, expires_ms, topic_id, 0))
+        committed = CommittedOffset(offset, leader_epoch, metadata, now_ms)
         records.append(offset_committed(*place, partition.partition_index, committed))
         yield partition.partition_index, ErrorCode.NONE
 

@@ -8,8 +8,8 @@ What was loaded stays encoded until its group is asked after (`encoded_offsets`)
 
 from collections.abc import Callable, Iterator
 
-from ottla.base.ids import Uuid
-from ottla.machines.group.committed import CommittedOffset, Topics, as_committed
+from ottla.machines.group.commits import Commits
+from ottla.machines.group.committed import CommittedOffset, Topics
 from ottla.machines.group.encoded_offsets import EncodedOffsets
 from ottla.records.kernel import Record
 from ottla.wire.messages import OffsetCommitKey, OffsetCommitValue
@@ -42,19 +42,15 @@ class Offsets:
         committed = CommittedOffset.of_record(value, self._replayed)
         groups.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = committed
 
-    def replay_commit(
-        self, place: tuple[str, str, int], offset: int, leader_epoch: int, timestamp_ms: int, topic_id: Uuid
-    ) -> None:
-        """The same for a commit that was just decided on, and is no message: without metadata, in no transaction.
-
-        `place` is group, topic and partition.
-        """
-        group_id, topic, partition = place
+    def replay_commits(self, commits: Commits) -> None:
+        """The same for offsets that were just decided on, and are no messages, in no transaction."""
+        group_id = commits.group_id
         if group_id in self.encoded.by_group:
             self._take_up(group_id)
-        self._replayed = order = self._replayed + 1
-        committed = as_committed((offset, leader_epoch, "", timestamp_ms, -1, topic_id, order))
-        self.by_group.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
+        topics = self.by_group.get(group_id)
+        if topics is None:
+            topics = self.by_group[group_id] = {}
+        self._replayed = commits.replay_into(topics, self._replayed)
 
     def replay_encoded(self, records: Iterator[Record], open_group: Callable[[str, int], None]) -> Iterator[Record]:
         """The same, for loading, of the bytes of many records. Gives out those that are to be decoded.

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from ottla.wire.errors import ErrorCode
-from ottla.wire.told import told
+from ottla.wire.errors import ErrorCode, error_with_message
 
 
 class _Refusal(NamedTuple):
@@ -17,7 +16,7 @@ class Refusal(_Refusal):
     __slots__ = ()
 
     def __new__(cls, code: ErrorCode, message: str | None = None) -> "Refusal":
-        return super().__new__(cls, *told(code, message))
+        return super().__new__(cls, *error_with_message(code, message))
 
 
 UNKNOWN_TOPIC = Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")

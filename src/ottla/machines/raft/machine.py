@@ -217,7 +217,7 @@ class Raft:
         return self._wait_for_election()
 
     def _wait_for_election(self) -> list[Effect]:
-        """A voter stands when nobody else has; other replicas look for the leader."""
+        """A voter starts an election if none is running; other replicas look for the leader."""
         return [self._set_timer(Timer.ELECTION)] if self.is_voter else [FindLeader(), self._set_timer(Timer.ELECTION)]
 
     def _on_timer(self, timer: Timer, number: int) -> list[Effect]:

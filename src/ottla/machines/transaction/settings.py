@@ -1,6 +1,5 @@
 """What a cluster's configuration says to the transaction coordinator."""
 
-from dataclasses import dataclass
 from typing import Final
 
 EPOCH_BUMPS: Final = 2
@@ -10,15 +9,15 @@ FLEXIBLE_LOG: Final = 1
 """The `transaction.version` from which the log's records may have tagged fields."""
 
 
-@dataclass(slots=True)
 class TransactionSettings:
     """One object for all partitions of a coordinator, changed in place when the cluster's settings are."""
 
-    transaction_version: int = EPOCH_BUMPS
-    max_timeout_ms: int = 900_000
-    id_expiration_ms: int = 604_800_000
-    abort_interval_ms: int = 10_000
-    expiration_interval_ms: int = 3_600_000
+    def __init__(self) -> None:
+        self.transaction_version = EPOCH_BUMPS
+        self.max_timeout_ms = 900_000
+        self.id_expiration_ms = 604_800_000
+        self.abort_interval_ms = 10_000
+        self.expiration_interval_ms = 3_600_000
 
     @property
     def log_version(self) -> int:

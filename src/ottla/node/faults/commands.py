@@ -5,6 +5,7 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from ottla.apis.table import APIS
 from ottla.node.faults.fault_kinds import (
     EVERY_API,
     DelayedRequests,
@@ -15,7 +16,7 @@ from ottla.node.faults.fault_kinds import (
     ThrottledRequests,
     WhichRequests,
 )
-from ottla.node.faults.named_topics import LISTS
+from ottla.node.faults.named_topics import named_topics
 from ottla.node.faults.parameters import Parameters, WrongCommand, nearest
 from ottla.wire.apis import all_apis, api
 from ottla.wire.errors import ErrorCode
@@ -173,8 +174,8 @@ def _requests(given: Parameters, *, default_times: int | None = 1) -> WhichReque
         topic=given.maybe_text("topic"),
         client_id=given.maybe_text("client_id"),
     )
-    if which.topic is not None and which.api_key not in LISTS:
-        having = ", ".join(api(key).name for key in LISTS)
+    if which.topic is not None and named_topics(which.api_key) is None:
+        having = ", ".join(api(key).name for key, row in APIS.items() if row.topics is not None)
         raise WrongCommand(f"requests of that API are about no topic; those of {having} are")
     return which
 

@@ -10,11 +10,13 @@ A leader of a partition that a transaction writes to looks for the coordinator b
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ottla.apis.description import Coordinated
+from ottla.apis.error_responses import error_response
+from ottla.apis.table import APIS, TRANSACTIONS
 from ottla.broker.broker import Broker
 from ottla.broker.partitions.partition import Partition
 from ottla.runtime.request import Handler, RequestContext, Respond
 from ottla.wire.apis import ApiKey
-from ottla.wire.error_responses import error_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 
@@ -25,12 +27,6 @@ _GROUP, _TRANSACTION = 0, 1
 _SESSION: Final = "session"
 _FIRST_WITH_SEVERAL: Final = 4
 _ASKED_ABOUT_BY_LEADERS: Final = (ApiKey.PRODUCE, ApiKey.TXN_OFFSET_COMMIT)
-_TO_A_TRANSACTIONS: Final = (
-    ApiKey.INIT_PRODUCER_ID,
-    ApiKey.ADD_PARTITIONS_TO_TXN,
-    ApiKey.ADD_OFFSETS_TO_TXN,
-    ApiKey.END_TXN,
-)
 
 
 class _Moved:
@@ -61,7 +57,7 @@ class CoordinatorFaults:
                 self._on_find(request, context.api_version)
             elif context.api_key in _ASKED_ABOUT_BY_LEADERS and request.transactional_id:
                 self._on_leader_asks(request.transactional_id)
-            elif context.api_key in _TO_A_TRANSACTIONS and self._must_look(request):
+            elif self._must_look(context.api_key, request):
                 respond(error_response(message, context.api_version, ErrorCode.NOT_COORDINATOR))
                 return
         self._inner(context, message, respond)
@@ -87,9 +83,16 @@ class CoordinatorFaults:
             moved.is_loaded = True
             coordinator.on_leadership(moved.partition)
 
-    def _must_look(self, request: Any) -> bool:
-        key: str = getattr(request, "transactional_id", "") or getattr(request, "v3_and_below_transactional_id", "")
-        return bool(key) and (_TRANSACTION, self._coordinators[_TRANSACTION].partition_for(key)) in self._moved
+    def _must_look(self, api_key: int, request: Any) -> bool:
+        """Whether the request is to the coordinator of one transactional id, and that has moved."""
+        row = APIS.get(api_key)
+        where = row.waits_for if row is not None else None
+        if not isinstance(where, Coordinated) or where.topic != TRANSACTIONS:
+            return False
+        key = getattr(request, where.key)
+        if not isinstance(key, str) or not key:
+            return False
+        return (_TRANSACTION, self._coordinators[_TRANSACTION].partition_for(key)) in self._moved
 
     def move_group(self, group: str) -> bool:
         """Whether there is a coordinator that could be moved: without any group there is none yet."""

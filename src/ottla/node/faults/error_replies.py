@@ -11,35 +11,17 @@ handled, and its reply changed, where that is needed to know what to say.
 from collections.abc import Callable
 from typing import Any, Final
 
+from ottla.apis.description import NamedTopics
+from ottla.apis.error_responses import error_response
 from ottla.base.errors import RemoteProtocolError
-from ottla.node.faults.named_topics import NameOf, topic_lists, topic_of
+from ottla.node.faults.named_topics import NameOf, named_topics, topic_lists, topic_of
 from ottla.runtime.request import Handler, RequestContext, Respond
-from ottla.wire.apis import ApiKey
-from ottla.wire.error_responses import error_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message, WireStruct
 
 _ERROR_CODES: Final = ("error_code", "partition_error_code")
+_NO_TOPICS: Final = NamedTopics(())
 
-# The list of the reply with an outcome for each topic, of APIs that change something for each topic by itself.
-_OUTCOMES: Final[dict[int, str]] = {
-    ApiKey.PRODUCE: "responses",
-    ApiKey.OFFSET_COMMIT: "topics",
-    ApiKey.TXN_OFFSET_COMMIT: "topics",
-    ApiKey.DELETE_RECORDS: "topics",
-    ApiKey.CREATE_TOPICS: "topics",
-    ApiKey.DELETE_TOPICS: "responses",
-    ApiKey.CREATE_PARTITIONS: "results",
-}
-_READS: Final = frozenset(
-    {
-        ApiKey.LIST_OFFSETS,
-        ApiKey.METADATA,
-        ApiKey.OFFSET_FETCH,
-        ApiKey.OFFSET_FOR_LEADER_EPOCH,
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
-    }
-)
 # What a reply has in place of what it cannot say.
 _UNKNOWN: Final = dict.fromkeys(
     ("base_offset", "log_append_time_ms", "offset", "end_offset", "leader_epoch", "committed_offset", "low_watermark"),
@@ -61,10 +43,11 @@ def fail_before(
     name_of: NameOf,
 ) -> None:
     """Answers with the error, without the effect on what fails."""
-    if context.api_key in _READS and (topic is not None or error_response(request, context.api_version, error) is None):
+    topics = named_topics(context.api_key) or _NO_TOPICS
+    if topics.only_reads and (topic is not None or error_response(request, context.api_version, error) is None):
         fail_after(handler, context, request, respond, error, topic, name_of)
-    elif topic is not None and context.api_key in _OUTCOMES:
-        _fail_topic(handler, context, request, respond, error, topic, name_of)
+    elif topic is not None and topics.outcomes is not None:
+        _fail_topic(handler, context, request, respond, error, topic, topics.outcomes, name_of)
     else:
         tell(context, respond, error_response(request, context.api_version, error))
 
@@ -123,6 +106,7 @@ def _fail_topic(
     respond: Respond,
     error: ErrorCode,
     topic: str,
+    outcomes: str,
     name_of: NameOf,
 ) -> None:
     """Refuses the topic's entries, and has the others handled."""
@@ -139,7 +123,6 @@ def _fail_topic(
         return
     for attribute, entries in others.items():
         setattr(request, attribute, entries)
-    outcomes = _OUTCOMES[context.api_key]
 
     def completed(reply: Message | None) -> None:
         if reply is not None and refusal is not None:

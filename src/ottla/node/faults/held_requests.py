@@ -10,14 +10,14 @@ from ottla.wire.messages import ProduceRequest
 
 
 class HeldRequest:
-    """Its connection is paused until `release`, which calls `go_on`, also if the client has gone meanwhile."""
+    """Its connection is paused until `release`, which calls `proceed`, also if the client has gone meanwhile."""
 
-    def __init__(self, context: RequestContext, message: Message, go_on: Callable[[], None]) -> None:
+    def __init__(self, context: RequestContext, message: Message, proceed: Callable[[], None]) -> None:
         if isinstance(message, ProduceRequest):
             keep_records(message)
         self._client = context.connection
-        self._go_on = attributed(go_on)
+        self._proceed = attributed(proceed)
         self._client.pause()
 
     def release(self) -> None:
-        self._client.resume_with(self._go_on)
+        self._client.resume_with(self._proceed)

@@ -5,8 +5,8 @@ order; one that fires again and again fires once for all the times that it has m
 """
 
 import time
-from asyncio import AbstractEventLoop
 
+from ottla.runtime.loop import Loop
 from ottla.runtime.timers import LoopTimers
 
 
@@ -30,7 +30,7 @@ class MovedClock:
 class MovedTimers(LoopTimers):
     """Timers in the time of a `MovedClock`."""
 
-    def __init__(self, loop: AbstractEventLoop, clock: MovedClock) -> None:
+    def __init__(self, loop: Loop, clock: MovedClock) -> None:
         super().__init__(loop)
         self.now_s = clock.elapsed_s
         self._clock = clock

@@ -1,38 +1,21 @@
 """Which topics a request names, for faults that are about one topic."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any
 
+from ottla.apis.description import NamedTopics
+from ottla.apis.table import APIS
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message, WireStruct
 
 NameOf = Callable[[Uuid], str | None]
 """A topic's name by its id, as newer versions have it."""
 
-_TOPICS: Final = ("topics",)
 
-LISTS: Final[dict[int, tuple[str, ...]]] = {
-    ApiKey.PRODUCE: ("topic_data",),
-    ApiKey.FETCH: _TOPICS,
-    ApiKey.LIST_OFFSETS: _TOPICS,
-    ApiKey.METADATA: _TOPICS,
-    ApiKey.OFFSET_COMMIT: _TOPICS,
-    ApiKey.OFFSET_FETCH: _TOPICS,
-    ApiKey.OFFSET_DELETE: _TOPICS,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: _TOPICS,
-    ApiKey.DELETE_RECORDS: _TOPICS,
-    ApiKey.ADD_PARTITIONS_TO_TXN: ("v3_and_below_topics", "topics"),
-    ApiKey.TXN_OFFSET_COMMIT: _TOPICS,
-    ApiKey.CREATE_TOPICS: _TOPICS,
-    ApiKey.DELETE_TOPICS: ("topics", "topic_names"),
-    ApiKey.CREATE_PARTITIONS: _TOPICS,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: _TOPICS,
-}
-"""The lists of topics in the requests of each API that has some. Null stands for every topic."""
-
-_INNER: Final = {ApiKey.OFFSET_FETCH: "groups", ApiKey.ADD_PARTITIONS_TO_TXN: "transactions"}
-"""Where requests about several groups or transactions have a list in each."""
+def named_topics(api_key: int) -> NamedTopics | None:
+    """Where requests of an API name topics; None if they name none."""
+    row = APIS.get(api_key)
+    return row.topics if row is not None else None
 
 
 def topic_of(entry: Any, name_of: NameOf) -> str | None:
@@ -49,11 +32,11 @@ def topic_of(entry: Any, name_of: NameOf) -> str | None:
 
 def topic_lists(request: Message, version: int) -> Iterator[tuple[WireStruct, str]]:
     """The structs of the request that have a list of topics in this version, and the list's name."""
-    api_key = request._schema.api_key
-    inner = _INNER.get(api_key)  # type: ignore[call-overload]
-    for owner in (request, *(getattr(request, inner) if inner else ())):
+    topics = named_topics(request._schema.api_key)
+    assert topics is not None, "a fault about a topic is about an API that names some"
+    for owner in (request, *(getattr(request, topics.inside) if topics.inside else ())):
         for field in owner._struct.fields:
-            if field.attribute in LISTS[api_key] and version in field.versions:
+            if field.attribute in topics.lists and version in field.versions:
                 yield owner, field.attribute
 
 

@@ -49,11 +49,11 @@ class RequestFaults:
         self.resume()
 
     def handle(self, context: RequestContext, message: Message, respond: Respond) -> None:
-        go_on = partial(self.handle, context, message, respond)
+        proceed = partial(self.handle, context, message, respond)
         if self.is_paused:
-            self._held.append(HeldRequest(context, message, go_on))
+            self._held.append(HeldRequest(context, message, proceed))
         elif (muted_s := self._muted_s(context.connection.connection_id)) > 0:
-            self.timers.after(muted_s, HeldRequest(context, message, go_on).release)
+            self.timers.after(muted_s, HeldRequest(context, message, proceed).release)
         else:
             handler = self._inner
             for fault in reversed(self._strike(context, message)):

@@ -9,21 +9,46 @@ the same `node.id` and did not look before it started (`taken_node_id`): it is t
 from __future__ import annotations  # messages are made when they are first named
 
 import logging
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
 
 from ottla.base.ids import random_uuid
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.brokers_image import ControllerRegistration as Registered
-from ottla.machines.metadata.image.features import has_controller_registration
-from ottla.node.listeners import Endpoint
-from ottla.node.membership.self_description import features_as, listeners_as
+from ottla.machines.metadata.image.features import SERVED, has_controller_registration
+from ottla.node.listeners import SECURITY_PROTOCOLS, Endpoint
 from ottla.runtime.apart import ask_as_node
 from ottla.runtime.channels import ControllerChannel
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.world import World
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
+
+# What brokers and controllers tell of themselves when they register: where they listen, and which features they serve.
+#
+# The requests of the two have structs of their own for it, with the same fields; `kind` is the one to make.
+
+T = TypeVar("T")
+
+
+def listeners_as(kind: Callable[..., T], endpoints: Iterable[Endpoint]) -> list[T]:
+    return [
+        kind(
+            name=endpoint.listener,
+            host=endpoint.host,
+            port=endpoint.port,
+            security_protocol=SECURITY_PROTOCOLS.index(endpoint.protocol),
+        )
+        for endpoint in endpoints
+    ]
+
+
+def features_as(kind: Callable[..., T]) -> list[T]:
+    return [
+        kind(name=name, min_supported_version=supported.lowest, max_supported_version=supported.highest)
+        for name, supported in SERVED.items()
+    ]
+
 
 _log = logging.getLogger(__name__)
 _CHECK_S: Final = 1.0
@@ -90,4 +115,4 @@ class ControllerRegistration:
 
     def _on_failed(self, error: ErrorCode) -> None:
         self._is_asking = False
-        _log.warning("the controller cannot register: %s", error.name)
+        _log.warning("this controller could not register: %s", error.name)

@@ -7,19 +7,19 @@ out by its silence.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
-from ottla.base.ports import Timer
+from ottla.base.ports import Timer, Timers
 from ottla.broker.broker import Broker
+from ottla.broker.cluster.cluster_metadata import NodeIdentity
 from ottla.machines.metadata.image.features import NOT_SUPPORTED, SERVED
 from ottla.node.listeners import Endpoint
-from ottla.node.membership.failed_directories import FailedDirectories
-from ottla.node.membership.registration_refusals import reason_of
-from ottla.node.membership.self_description import features_as, listeners_as
+from ottla.node.membership.controller_registration import features_as, listeners_as
 from ottla.runtime.apart import ask_as_node
+from ottla.runtime.rate_limited_log import RateLimitedLog
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     BrokerHeartbeatRequest,
@@ -27,6 +27,69 @@ from ottla.wire.messages import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+
+# Why a controller does not take a broker: its error, with the setting that a person would look at.
+
+
+def reason_of(error: ErrorCode, identity: NodeIdentity) -> str:
+    match error:
+        case ErrorCode.INCONSISTENT_CLUSTER_ID:
+            why = f"it is of another cluster than this node's log.dirs, whose cluster.id is {identity.cluster_id}"
+        case ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+            why = f"another broker with node.id={identity.node_id} is up, or was until a moment ago"
+        case ErrorCode.INVALID_REGISTRATION:
+            why = "another broker has a directory.id of this node's log.dirs: one is a copy of the other"
+        case ErrorCode.UNSUPPORTED_VERSION:
+            why = "the cluster uses a feature that this broker does not have (kafka-features describe)"
+        case ErrorCode.RECORD_LIST_TOO_LARGE:
+            why = "what it tells of itself is more than the metadata log takes; it has too many listeners or log.dirs"
+        case _:
+            return error.name
+    return f"{why} ({error.name})"
+
+
+# Log directories that have failed, until the controller knows of them (KIP-858).
+#
+# The controller gives the partitions of such a directory other leaders, so a broker that cannot tell it must not go on:
+# its clients would wait for partitions that nobody serves. After `log.dir.failure.timeout.ms` it ends, and the others
+# find out by its silence.
+
+
+class FailedDirectories:
+    """Of one life of a broker. `give_up` is told why, when the time for a directory is over."""
+
+    def __init__(self, timers: Timers, timeout_ms: int, give_up: Callable[[str], None]) -> None:
+        self._timers = timers
+        self._timeout_ms = timeout_ms
+        self._give_up = give_up
+        self._waiting: dict[Uuid, Timer] = {}
+        self.ids: list[Uuid] = []
+        """Every heartbeat names them."""
+
+    def add(self, path: str, directory_id: Uuid) -> bool:
+        """False if it has failed before."""
+        if directory_id in self.ids:
+            return False
+        self.ids.append(directory_id)
+        self._waiting[directory_id] = self._timers.after(self._timeout_ms / 1000, lambda: self._on_timeout(path))
+        return True
+
+    def on_told(self, directory_ids: Iterable[Uuid]) -> None:
+        """The controller has answered a heartbeat that named these."""
+        for directory_id in directory_ids:
+            if directory_id in self._waiting:
+                self._waiting.pop(directory_id).cancel()
+
+    def close(self) -> None:
+        """The broker leaves: nobody is to be told any more."""
+        self.on_told(list(self._waiting))
+
+    def _on_timeout(self, path: str) -> None:
+        self._give_up(
+            f"{path} has failed, and the controller could not be informed for {self._timeout_ms} ms "
+            "(log.dir.failure.timeout.ms)"
+        )
+
 
 _log = logging.getLogger(__name__)
 _REGISTER_AGAIN_S: Final = 0.5
@@ -70,7 +133,11 @@ class Membership:
         self._heartbeats: Timer | None = None
         self._is_asking = False
         self._is_ready = False
+        self.answered_s = self._timers.now_s()
+        """When a heartbeat was last answered; `is_fenced` is what it said."""
+        self.is_fenced = True
         self._refusals: set[ErrorCode] = set()
+        self._heartbeat_log = RateLimitedLog(_log, broker.world.timers.now_s)
         self._failed_directories = FailedDirectories(
             broker.world.timers, broker.config.integer("log.dir.failure.timeout.ms"), failed
         )
@@ -129,7 +196,8 @@ class Membership:
         if error not in self._refusals:
             self._refusals.add(error)
             _log.warning(
-                "the controller does not take this broker for now: %s", reason_of(error, self._broker.identity)
+                "the controller refused to register this broker, which tries again: %s",
+                reason_of(error, self._broker.identity),
             )
 
     def _is_passing(self, error: ErrorCode, until_s: float) -> bool:
@@ -207,6 +275,7 @@ class Membership:
             want_fence=not self._is_ready,
             want_shut_down=want_shut_down,
             offline_log_dirs=list(self._failed_directories.ids),
+            cordoned_log_dirs=self._cordoned_directories(),
         )
 
         def on_reply(reply: BrokerHeartbeatResponse) -> None:
@@ -214,6 +283,7 @@ class Membership:
             if reply.error_code:
                 self._on_heartbeat_failed(ErrorCode(reply.error_code))
             else:
+                self.answered_s, self.is_fenced = self._timers.now_s(), reply.is_fenced
                 self._failed_directories.on_told(request.offline_log_dirs)
             then(reply)
 
@@ -225,8 +295,31 @@ class Membership:
 
         ask_as_node(self._timers, self._broker.controller, request, on_reply, on_failed)
 
+    def _cordoned_directories(self) -> list[Uuid] | None:
+        """Directories that are to get no new replicas (KIP-1066); None if the controller need not be told of any."""
+        settings = self._broker.node_settings
+        cordoned = [
+            directory_id
+            for path, directory_id in self._broker.identity.directory_ids.items()
+            if settings.is_cordoned(path)
+        ]
+        known = self._broker.metadata.image.brokers.by_id.get(self._broker.identity.node_id)
+        return cordoned if cordoned or (known is not None and known.cordoned_directories) else None
+
     def _on_heartbeat_failed(self, error: ErrorCode) -> None:
-        _log.warning("the controller did not take a heartbeat: %s", error.name)
+        """One that is no member stays none: UnregisterBroker takes out a broker that lives, too, as in Apache Kafka,
+        and only a new life registers again. It serves what others still ask of it, and says what to do.
+        """
+        if error in _NOT_A_MEMBER:
+            self._heartbeat_log.warning(
+                "the controller refused a heartbeat: %s. Broker %d of epoch %d is not registered any more: it was "
+                "unregistered, or another process has its node.id. Restart it to have it register again",
+                error.name,
+                self._broker.identity.node_id,
+                self._broker.identity.broker_epoch,
+            )
+        else:
+            self._heartbeat_log.warning("the controller refused a heartbeat: %s", error.name)
 
     def on_directory_failed(self, path: str) -> None:
         """Tells the controller that a log directory is gone, and the replicas in it with it (KIP-858)."""
@@ -259,7 +352,10 @@ class Membership:
                 then()
 
         def end_without_leave(why: str) -> None:
-            _log.warning("stopping without the controller's leave: %s; others will find out by its silence", why)
+            _log.warning(
+                "stopping without a controlled shutdown: %s; the controller fences this broker when its session ends",
+                why,
+            )
             end()
 
         def listen() -> Timer:

@@ -18,7 +18,7 @@ from ottla.node.config import NodeConfig
 from ottla.node.listeners import Endpoint
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.quorum.same_id import SameId
-from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.node_connections import NodeAddress
 from ottla.runtime.procedure import Begin, wait_for, wait_until
 
 _NUMBERS: Final = 1 << 62

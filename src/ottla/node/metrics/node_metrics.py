@@ -2,23 +2,31 @@
 
 `kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=orders` is there as
 `kafka_server_brokertopicmetrics_bytesin_total{topic="orders"}`: lower case, joined with underscores, counters of a rate
-as `_total`, histograms as quantiles with a `_count`. So dashboards that were made for Kafka work unchanged.
+as `_total`, histograms as quantiles with a `_count`. So dashboards that were made for Kafka, and for kafka_exporter,
+work unchanged.
 """
 
 import os
 import resource
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Protocol
 
+from ottla import __version__
 from ottla.broker.broker import Broker
-from ottla.broker.partitions.traffic import TopicTraffic
-from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.partition_image import NO_LEADER, PartitionImage
-from ottla.machines.quota.token_bucket import TokenBuckets
-from ottla.node.metrics.group_metrics import add_groups
+from ottla.machines.quota.limits import TokenBuckets
+from ottla.node.metrics.client_metrics_page import client_metrics_page
+from ottla.node.metrics.group_lags import GroupLags
+from ottla.node.metrics.group_metrics import group_metrics
+from ottla.node.metrics.metric_help import METRIC_HELP
+from ottla.node.metrics.node_watch import NodeWatch
+from ottla.node.metrics.partition_metrics import ROWS_A_PIECE, partition_metrics
 from ottla.node.metrics.quota_metrics import add_connection_rates, client_quotas, mutation_quotas
 from ottla.node.metrics.transaction_metrics import add_transactions
+from ottla.node.metrics.watch_metrics import add_histogram, add_node, add_quorum
 from ottla.runtime.exposition import Exposition, Sample, label_text
 from ottla.runtime.request_metrics import AUTHENTICATION_OUTCOMES, RequestMetrics
 from ottla.wire.apis import api
@@ -37,14 +45,6 @@ _OF_TOPICS = {
 }
 
 
-_OF_LOGS: dict[str, Callable[[PartitionLog], int]] = {
-    "size": lambda log: log.size,
-    "logstartoffset": lambda log: log.log_start_offset,
-    "logendoffset": lambda log: log.log_end_offset,
-    "numlogsegments": lambda log: len(log.segments),
-}
-
-
 class MetadataProgress(Protocol):
     """What the metadata log tells of itself."""
 
@@ -57,53 +57,76 @@ class MetadataProgress(Protocol):
 
 
 def metrics_page(
-    broker: Broker, requests: RequestMetrics, metadata: MetadataProgress, mutations: TokenBuckets
+    broker: Broker,
+    requests: RequestMetrics,
+    metadata: MetadataProgress,
+    mutations: TokenBuckets,
+    watch: NodeWatch | None = None,
 ) -> Iterator[str]:
     """In pieces, none of which takes long: the node has more to do, and a metric of every partition is a lot."""
-    page = Exposition()
-    _add_traffic(page, broker)
+    page = Exposition(METRIC_HELP)
+    yield from _traffic(page, broker)
     _add_requests(page, requests)
     yield page.take()
-    _add_replicas(page, broker)
-    yield page.take()
-    yield from _logs(page, broker)
+    yield from partition_metrics(page, broker)
     _add_cleaner(page, broker)
-    _add_controller(page, broker.image, metadata)
     yield page.take()
-    add_groups(page, broker)
+    yield from _controller(page, broker.image, metadata)
+    _add_broker(page, broker)
+    yield from group_metrics(page, broker, GroupLags(broker) if watch is None or watch.lags is None else watch.lags)
     add_transactions(page, broker)
+    yield page.take()
     yield from client_quotas(page, broker.client_quotas)
     yield from mutation_quotas(page, mutations, requests.now_ms())
     _add_waiting(page, broker)
+    if watch is not None:
+        yield from client_metrics_page(page, broker.client_metrics, broker.clock.now_ms())
+        add_quorum(page, watch)
+        add_node(page, watch, requests.now_ms() / 1000)
     _add_process(page)
     yield page.take()
 
 
 def controller_metrics_page(
-    image: MetadataImage, requests: RequestMetrics, metadata: MetadataProgress, mutations: TokenBuckets
+    image: MetadataImage,
+    requests: RequestMetrics,
+    metadata: MetadataProgress,
+    mutations: TokenBuckets,
+    watch: NodeWatch | None = None,
 ) -> Iterator[str]:
     """Of a node that is a controller alone."""
-    page = Exposition()
+    page = Exposition(METRIC_HELP)
     _add_requests(page, requests)
-    _add_controller(page, image, metadata)
+    yield from _controller(page, image, metadata)
     yield from mutation_quotas(page, mutations, requests.now_ms())
+    if watch is not None:
+        add_quorum(page, watch)
+        add_node(page, watch, requests.now_ms() / 1000)
     _add_process(page)
     yield page.take()
 
 
-def _add_traffic(page: Exposition, broker: Broker) -> None:
-    total = broker.partitions.traffic.total
+def process_page() -> Iterator[str]:
+    """Of a node that starts or stops: it has no more to tell."""
+    page = Exposition(METRIC_HELP)
+    _add_process(page)
+    yield page.take()
+
+
+def _traffic(page: Exposition, broker: Broker) -> Iterator[str]:
+    traffic = broker.partitions.traffic
+    topics = list(traffic.topics.items())
+    labels: list[str] = []
+    for start in range(0, len(topics), ROWS_A_PIECE):
+        labels += [label_text({"topic": topic}) for topic, _ in topics[start : start + ROWS_A_PIECE]]
+        yield page.take()
     for counter, name in _OF_TOPICS.items():
-        samples: list[Sample] = [({}, getattr(total, counter))]
-        samples += [
-            ({"topic": topic}, _count(traffic, counter)) for topic, traffic in broker.partitions.traffic.topics.items()
-        ]
-        page.add(f"kafka_server_brokertopicmetrics_{name}_total", "counter", samples)
-
-
-def _count(traffic: TopicTraffic, counter: str) -> int:
-    count: int = getattr(traffic, counter)
-    return count
+        read = attrgetter(counter)
+        values = [read(one) for _, one in topics]
+        metric = f"kafka_server_brokertopicmetrics_{name}_total"
+        page.counter(metric, sum(values) + read(traffic.gone))
+        yield page.take()
+        yield from page.add_column(metric, "counter", labels, values)
 
 
 def _add_requests(page: Exposition, requests: RequestMetrics) -> None:
@@ -131,6 +154,11 @@ def _add_requests(page: Exposition, requests: RequestMetrics) -> None:
         "kafka_network_requestmetrics_totaltimems_sum",
         "counter",
         [({"request": _api_name(key)}, found.times.total_s * 1000) for key, found in sorted(requests.apis.items())],
+    )
+    add_histogram(
+        page,
+        "ottla_request_duration_seconds",
+        ((f'request="{_api_name(key)}"', found.times) for key, found in sorted(requests.apis.items())),
     )
     page.gauge("kafka_network_requestchannel_requestqueuesize", requests.unanswered())
     page.add(
@@ -175,43 +203,6 @@ def _api_name(key: int) -> str:
     return api(key).name
 
 
-def _add_replicas(page: Exposition, broker: Broker) -> None:
-    leaders = [partition for partition in broker.partitions.values() if partition.is_leader]
-    images = [(partition, broker.image.topics.partition(*partition.name)) for partition in leaders]
-    known = [(partition, image) for partition, image in images if image is not None]
-    page.gauge("kafka_server_replicamanager_partitioncount", len(broker.partitions))
-    page.gauge("kafka_server_replicamanager_leadercount", len(leaders))
-    page.gauge("kafka_server_replicamanager_offlinereplicacount", len(broker.partitions.offline))
-    page.gauge(
-        "kafka_server_replicamanager_underreplicatedpartitions",
-        sum(1 for _, image in known if len(image.isr) < len(image.replicas)),
-    )
-    minimum = {partition.name: partition.settings.min_insync_replicas for partition, _ in known}
-    page.gauge(
-        "kafka_server_replicamanager_underminisrpartitioncount",
-        sum(1 for partition, image in known if len(image.isr) < minimum[partition.name]),
-    )
-    page.gauge(
-        "kafka_server_replicamanager_atminisrpartitioncount",
-        sum(1 for partition, image in known if len(image.isr) == minimum[partition.name]),
-    )
-    page.counter("kafka_server_replicamanager_isrshrinks_total", broker.isr_changes.shrinks)
-    page.counter("kafka_server_replicamanager_isrexpands_total", broker.isr_changes.expansions)
-    page.gauge("kafka_log_logmanager_offlinelogdirectorycount", len(broker.partitions.logs.offline))
-
-
-def _logs(page: Exposition, broker: Broker) -> Iterator[str]:
-    logs = [
-        (label_text({"topic": topic, "partition": str(index)}), partition.log)
-        for (topic, index), partition in broker.partitions.items()
-    ]
-    yield page.take()
-    for name, value in _OF_LOGS.items():
-        yield from page.add_in_pieces(f"kafka_log_log_{name}", "gauge", ((labels, value(log)) for labels, log in logs))
-    lags = ((labels, log.high_watermark - log.last_stable_offset) for labels, log in logs)
-    yield from page.add_in_pieces("kafka_cluster_partition_laststableoffsetlag", "gauge", lags)
-
-
 def _add_cleaner(page: Exposition, broker: Broker) -> None:
     cleaner = broker.cleaner
     if cleaner is None:
@@ -244,20 +235,39 @@ def _add_cleaner(page: Exposition, broker: Broker) -> None:
     page.gauge(prefix + "deadthreadcount", 0)
 
 
-def _add_controller(page: Exposition, image: MetadataImage, metadata: MetadataProgress) -> None:
+def _controller(page: Exposition, image: MetadataImage, metadata: MetadataProgress) -> Iterator[str]:
     brokers = image.brokers.by_id.values()
-    partitions = [partition for topic in image.topics.by_id.values() for partition in topic.partitions.values()]
     prefix = "kafka_controller_kafkacontroller_"
     page.gauge(prefix + "activecontrollercount", int(metadata.is_active))
     page.gauge(prefix + "activebrokercount", sum(not broker.fenced for broker in brokers))
     page.gauge(prefix + "fencedbrokercount", sum(broker.fenced for broker in brokers))
     page.gauge(prefix + "globaltopiccount", len(image.topics.by_id))
-    page.gauge(prefix + "globalpartitioncount", len(partitions))
-    page.gauge(prefix + "offlinepartitionscount", sum(partition.leader == NO_LEADER for partition in partitions))
-    page.gauge(prefix + "preferredreplicaimbalancecount", sum(map(_is_imbalanced, partitions)))
+    count = leaderless = imbalanced = seen = 0
+    for topic in list(image.topics.by_id.values()):
+        partitions = list(topic.partitions.values())
+        count += len(partitions)
+        leaderless += sum(partition.leader == NO_LEADER for partition in partitions)
+        imbalanced += sum(map(_is_imbalanced, partitions))
+        if count - seen > ROWS_A_PIECE:
+            seen = count
+            yield page.take()
+    page.gauge(prefix + "globalpartitioncount", count)
+    page.gauge(prefix + "offlinepartitionscount", leaderless)
+    page.gauge(prefix + "preferredreplicaimbalancecount", imbalanced)
     page.gauge(prefix + "lastcommittedrecordoffset", metadata.committed_offset - 1)
     page.gauge(prefix + "lastappliedrecordoffset", metadata.committed_offset - 1)
     page.gauge(prefix + "lastappliedrecordtimestamp", metadata.last_timestamp_ms)
+    yield page.take()
+
+
+def _add_broker(page: Exposition, broker: Broker) -> None:
+    """As kafka_exporter tells of brokers."""
+    brokers = broker.image.brokers.by_id
+    page.gauge("kafka_brokers", sum(not one.fenced for one in brokers.values()))
+    known = brokers.get(broker.identity.node_id)
+    if known is not None and known.endpoints:
+        address = f"{known.endpoints[0].host}:{known.endpoints[0].port}"
+        page.gauge("kafka_broker_info", 1, id=str(known.id), address=address)
 
 
 def _is_imbalanced(partition: PartitionImage) -> bool:
@@ -280,10 +290,32 @@ def _add_waiting(page: Exposition, broker: Broker) -> None:
 
 def _add_process(page: Exposition) -> None:
     usage = resource.getrusage(resource.RUSAGE_SELF)
+    page.gauge("ottla_build_info", 1, version=__version__)
     page.counter("process_cpu_seconds_total", round(usage.ru_utime + usage.ru_stime, 3))
+    page.gauge("process_start_time_seconds", _STARTED_S)
+    page.gauge("process_max_fds", resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     try:
         with open("/proc/self/statm") as file:
             page.gauge("process_resident_memory_bytes", int(file.read().split()[1]) * resource.getpagesize())
         page.gauge("process_open_fds", len(os.listdir("/proc/self/fd")))
-    except OSError:
-        return  # Not Linux.
+        with open("/proc/self/io") as file:
+            counts = dict(line.split(": ") for line in file.read().splitlines())
+        page.counter("kafka_server_kafkaserver_linux_disk_read_bytes", int(counts["read_bytes"]))
+        page.counter("kafka_server_kafkaserver_linux_disk_write_bytes", int(counts["write_bytes"]))
+    except (OSError, KeyError, ValueError):
+        return  # Not Linux, or a container that does not let us see.
+
+
+def _start_time_s() -> float:
+    """Of this process, where the system tells; or else of this module, which is loaded with the first page."""
+    try:
+        with open("/proc/self/stat") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        with open("/proc/uptime") as file:
+            up_s = float(file.read().split()[0])
+        return round(time.time() - up_s + ticks / os.sysconf("SC_CLK_TCK"), 2)
+    except (OSError, ValueError, IndexError):
+        return round(time.time(), 2)
+
+
+_STARTED_S = _start_time_s()

@@ -8,8 +8,8 @@ limit the client id. Clients without a limit are not counted, and not shown. `â€
 from collections.abc import Callable, Iterator
 
 from ottla.broker.quotas.client_quotas import ClientQuotas
-from ottla.machines.quota.token_bucket import TokenBucket, TokenBuckets
-from ottla.runtime.connection_rates import ConnectionRates
+from ottla.machines.quota.limits import TokenBucket, TokenBuckets
+from ottla.runtime.admission import ConnectionRates
 from ottla.runtime.exposition import Exposition
 
 _MUTATIONS = "kafka_server_controllermutation_"

@@ -13,6 +13,7 @@ from ottla.runtime.exposition import Exposition
 
 _LATE_AFTER_MS = 300_000
 """Kafka's allowance: a transaction is late when its longest possible timeout has been over for five minutes."""
+_MOST_HANGING = 100
 
 _TOLD = (
     TransactionState.EMPTY,
@@ -48,15 +49,23 @@ def _add_producers(page: Exposition, broker: Broker) -> None:
     partitions = list(broker.partitions.values())
     page.gauge(prefix + "produceridcount", sum(len(partition.log.producers) for partition in partitions))
     late_since_ms = broker.clock.now_ms() - broker.config.integer("transaction.max.timeout.ms") - _LATE_AFTER_MS
-    late = sum(partition.is_leader and _is_late(partition, late_since_ms) for partition in partitions)
-    page.gauge(prefix + "partitionswithlatetransactionscount", late)
+    silent = [(partition.name, since) for partition in partitions if (since := _open_since_ms(partition)) is not None]
+    late = [name for name, since_ms in silent if since_ms < late_since_ms]
+    page.gauge(prefix + "partitionswithlatetransactionscount", len(late))
+    longest_ms = max((broker.clock.now_ms() - since_ms for _, since_ms in silent), default=0)
+    page.gauge("ottla_transaction_open_seconds_max", max(longest_ms, 0) / 1000)
+    page.add(
+        "ottla_transactions_hanging",
+        "gauge",
+        [({"topic": topic, "partition": str(index)}, 1) for topic, index in late[:_MOST_HANGING]],
+    )
 
 
-def _is_late(partition: Partition, late_since_ms: int) -> bool:
-    """Whether the oldest open transaction has been silent for too long: it hangs (KIP-664)."""
+def _open_since_ms(partition: Partition) -> int | None:
+    """Since when the oldest open transaction of a partition that is led here has been silent (KIP-664)."""
     producers = partition.log.producers
-    first_offset = producers.first_undecided_offset
+    first_offset = producers.first_undecided_offset if partition.is_leader else None
     if first_offset is None:
-        return False
+        return None
     (oldest,) = (one for one in producers if one.current_txn_first_offset == first_offset)
-    return 0 < oldest.last_timestamp < late_since_ms
+    return oldest.last_timestamp if oldest.last_timestamp > 0 else None

@@ -8,12 +8,13 @@ from ottla.base.ports import Entropy
 from ottla.config.listener_values import login_key
 from ottla.config.parse import ConfigError, Problem, Values
 from ottla.node.security.authenticators import new_nonce, server_login
-from ottla.runtime.peers.node_login import NewLogin
 from ottla.runtime.world import World
 from ottla.security.sasl.jaas import JaasEntry
-from ottla.security.sasl.mechanism import GSSAPI, OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, ClientMechanism
+from ottla.security.sasl.mechanism import GSSAPI, OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
 from ottla.security.sasl.plain import PlainClient
 from ottla.security.sasl.scram_client import ScramClient
+from ottla.wire.exchange.client_connection import NewLogin
+from ottla.wire.exchange.login import ClientMechanism
 
 _USED: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER, GSSAPI)
 
@@ -46,7 +47,7 @@ def _by_password(
     entropy: Entropy,
     _host: str,
     then: Callable[[ClientMechanism], None],
-    _failed: Callable[[str], None],
+    _failed: Callable[[Exception], None],
 ) -> None:
     user, password = login.options["username"], login.options["password"]
     if mechanism == PLAIN:

@@ -10,7 +10,10 @@ from ottla.runtime.world import World
 from ottla.security.kerberos.kerberos_login import KerberosLogin
 from ottla.security.kerberos.library import NoKerberos, initiate, library
 from ottla.security.sasl.jaas import JaasEntry
-from ottla.security.sasl.mechanism import GSSAPI, ClientMechanism
+from ottla.security.sasl.mechanism import GSSAPI
+from ottla.wire.errors import ErrorCode
+from ottla.wire.exchange.login import ClientMechanism
+from ottla.wire.exchange.open_request import Refused
 
 
 def ticket_login(world: World, values: Values, listener: str, setting: str, entry: JaasEntry) -> "NodeTickets":
@@ -29,10 +32,14 @@ class NodeTickets:
         self._world = world
         self._login = login
 
-    def __call__(self, host: str, then: Callable[[ClientMechanism], None], failed: Callable[[str], None]) -> None:
+    def __call__(self, host: str, then: Callable[[ClientMechanism], None], failed: Callable[[Exception], None]) -> None:
         self._world.workers.run(
             partial(initiate, self._login, host),
             then,
-            lambda problem: failed(f"Kerberos gives no ticket for {host}: {problem}"),
+            lambda problem: failed(_no_ticket(host, problem)),
             key=self,
         )
+
+
+def _no_ticket(host: str, problem: Exception) -> Refused:
+    return Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, f"Kerberos gives no ticket for {host}: {problem}")

@@ -18,10 +18,12 @@ from ottla.client.world import ClientWorld
 from ottla.config.listener_values import listener_values
 from ottla.config.parse import ConfigError, Problem, Values
 from ottla.config.scopes import Scope, settings
-from ottla.runtime.peers.node_login import NewLogin
 from ottla.runtime.world import World
 from ottla.security.sasl.jaas import JaasEntry
-from ottla.security.sasl.mechanism import OAUTHBEARER, ClientMechanism
+from ottla.security.sasl.mechanism import OAUTHBEARER
+from ottla.wire.exchange.client_connection import NewLogin
+from ottla.wire.exchange.login import ClientMechanism
+from ottla.wire.exchange.open_request import Refused
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -43,11 +45,11 @@ def token_login(world: World, values: Values, listener: str, entry: JaasEntry) -
 
 
 def _by_token(
-    login: TokenLogin, host: str, then: Callable[[ClientMechanism], None], failed: Callable[[str], None]
+    login: TokenLogin, host: str, then: Callable[[ClientMechanism], None], failed: Callable[[Exception], None]
 ) -> None:
     def told(done: Promise[Any]) -> None:
         if isinstance(done.error, KafkaError):
-            failed(str(done.error))
+            failed(Refused(done.error.code, str(done.error)))
         else:
             then(done.value())
 

@@ -73,7 +73,7 @@ class ProviderKeys:
         self._is_asking = False
         self._failures += 1
         pause_ms = min(self._pause_ms << min(self._failures - 1, 20), self._most_pause_ms)
-        _log.warning("the keys of %s cannot be had, and are asked for again in %s ms: %s", self._url, pause_ms, problem)
+        _log.warning("cannot fetch the keys of %s; next try in %s ms: %s", self._url, pause_ms, problem)
         self._ask_after(max(pause_ms, 1) / 1000)
 
     def _ask_after(self, delay_s: float) -> None:

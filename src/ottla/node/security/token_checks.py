@@ -6,6 +6,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Final
 
+from ottla.base.installing import install_command
 from ottla.config.parse import ConfigError, Problem, Values
 from ottla.node.security.provider_keys import URL, ProviderKeys, check_url
 from ottla.runtime.world import World
@@ -45,14 +46,14 @@ class TokenChecks:
             return partial(OAuthBearerServer, self._signed(values, str(url)), partial(_note, listener))
         if login is None:
             raise ConfigError((Problem(URL, None, f"given, for the tokens of listener {listener}"),))
-        _log.warning("listener %s believes tokens that nobody has signed: it is for trying things out", listener)
+        _log.warning("listener %s accepts unsigned tokens: for development only", listener)
         return partial(OAuthBearerServer, self._unsecured(login), partial(_note, listener))
 
     def _signed(self, values: Values, url: str) -> "partial[Token]":
         if values[_VALIDATOR] not in _VALIDATORS:
             raise _wrong(_VALIDATOR, str(values[_VALIDATOR]), "left out: no class of Java's can be loaded")
         if find_spec("cryptography") is None:
-            raise _wrong(URL, url, "left out, or cryptography installed (pip install 'ottla[security]')")
+            raise _wrong(URL, url, f"left out, or cryptography installed ({install_command('security')})")
         check_url(url)
         AllowedResources.of(os.environ).check_url(URL, url)
         keys = self._keys.get(url)
@@ -92,7 +93,7 @@ def _check_unsecured(expected: Expected, world: World, text: str) -> Token:
 
 
 def _note(listener: str, reason: str) -> None:
-    _log.info("%s: a token is not believed: %s", listener, reason.encode("unicode_escape").decode()[:300])
+    _log.info("%s: rejected a token: %s", listener, reason.encode("unicode_escape").decode()[:300])
 
 
 def _wrong(key: str, text: str, bound: str) -> ConfigError:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ottla.base.errors import StorageError
-from ottla.machines.metadata.image.scram_credentials import MECHANISMS, credential_record
+from ottla.machines.metadata.image.security_image import MECHANISMS, credential_record
 from ottla.security.sasl.scram_keys import ScramHash, salt_from
 from ottla.wire.messages import UserScramCredentialRecord
 

@@ -8,19 +8,19 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
 from ottla.base.ports import Clock, Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.files import make_dirs
 from ottla.machines.decision import VersionedRecord
 from ottla.machines.metadata.image.features import KRAFT_VERSION, METADATA_VERSION, METADATA_VERSIONS
 from ottla.machines.raft.voters import VoterSet
 from ottla.node.storage.bootstrap import BOOTSTRAP
 from ottla.node.storage.format_features import effective_levels, level_records
-from ottla.node.storage.format_scram import parse_scram
 from ottla.node.storage.meta_properties import (
     Directories,
     MetaProperties,
@@ -39,8 +39,7 @@ class CannotFormat(StorageError):
     """The directories are not as formatting needs them."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormatPlan:
+class FormatPlan(NamedTuple):
     """What is to be made of which directories. The defaults are a node with static voters at the latest version."""
 
     cluster_id: str
@@ -48,15 +47,14 @@ class FormatPlan:
     directories: Sequence[str]
     metadata_directory: str
     release: int | None = None
-    features: Mapping[str, int] = field(default_factory=dict)
+    features: Mapping[str, int] = MappingProxyType({})
     scram: Sequence[str] = ()
     initial_voters: VoterSet | None = None
     has_dynamic_voters: bool = False
     ignore_formatted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What formatting needs from outside: the disk, the time, and chance."""
 
     disk: Disk
@@ -76,6 +74,8 @@ def format_storage(plan: FormatPlan, world: Surroundings, say: Callable[[str], N
         if levels[METADATA_VERSION] < _SCRAM_SINCE:
             since = METADATA_VERSIONS[_SCRAM_SINCE].name
             raise CannotFormat(f"SCRAM is only supported in metadata.version {since} or later.")
+        from ottla.node.storage.format_scram import parse_scram
+
         records += [VersionedRecord(parse_scram(text, world.salt_entropy), 0) for text in plan.scram]
     found = _inspect(plan, world.disk, say)
     if not found.empty:
@@ -121,7 +121,7 @@ def _format_directory(
         make_dirs(disk, path)
         write_batches(disk, f"{path}/{BOOTSTRAP}", snapshot_batches(records, now_ms), part=".tmp")
         if path == plan.metadata_directory and plan.initial_voters is not None:
-            metadata = f"{path}/{names.partition_dir(PARTITION)}"
+            metadata = f"{path}/{file_names.partition_dir(PARTITION)}"
             make_dirs(disk, metadata)
             voters = snapshot_batches(
                 [],

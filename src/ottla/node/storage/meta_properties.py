@@ -6,13 +6,13 @@ found before anything is opened.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid, parse_uuid, uuid_text
 from ottla.base.ports import Disk
 from ottla.config.properties import read_properties, write_properties
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.files import read_file, replace_file
 from ottla.runtime.metadata.storage.store import PARTITION
 
@@ -28,8 +28,7 @@ class ForeignDirectory(StorageError):
     """A directory that is another cluster's or another node's, or that is not what `meta.properties` says."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetaProperties:
+class MetaProperties(NamedTuple):
     """Version 0 is of the time before KRaft; only version 1 always has cluster and node."""
 
     cluster_id: str | None
@@ -50,8 +49,7 @@ class MetaProperties:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Directories:
+class Directories(NamedTuple):
     """What the log directories of a node are found to be."""
 
     formatted: dict[str, MetaProperties]
@@ -102,7 +100,7 @@ def inspect(disk: Disk, paths: Iterable[str]) -> Directories:
 
 
 def meta_path(path: str) -> str:
-    return f"{path}/{names.META_PROPERTIES}"
+    return f"{path}/{file_names.META_PROPERTIES}"
 
 
 def verify(formatted: Mapping[str, MetaProperties], *, node_id: int, cluster_id: str | None = None) -> None:
@@ -131,8 +129,7 @@ def verify(formatted: Mapping[str, MetaProperties], *, node_id: int, cluster_id:
         homes[meta.directory_id] = path
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(NamedTuple):
     """The directories of a node that is about to start. `failed` ones are offline from the start."""
 
     cluster_id: str
@@ -160,14 +157,14 @@ def load_storage(
         )
     verify(found.formatted, node_id=node_id)
     for path in found.formatted:
-        metadata = f"{path}/{names.partition_dir(PARTITION)}"
+        metadata = f"{path}/{file_names.partition_dir(PARTITION)}"
         if path != metadata_log_dir and disk.exists(metadata):
             raise ForeignDirectory(f"{metadata} is not where the metadata log is to be, in {metadata_log_dir}")
     directory_ids: dict[str, Uuid] = {}
     for path, meta in found.formatted.items():
         directory_id = meta.directory_id or new_directory_id(new_uuid, directory_ids.values())
         if meta.directory_id is None:
-            write_meta_properties(disk, path, replace(meta, directory_id=directory_id), date)
+            write_meta_properties(disk, path, meta._replace(directory_id=directory_id), date)
         directory_ids[path] = directory_id
     cluster_id = found.formatted[metadata_log_dir].cluster_id
     assert cluster_id is not None, "verified"

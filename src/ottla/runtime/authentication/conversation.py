@@ -29,7 +29,7 @@ _FIRST_WITH_SASL_AUTHENTICATE: Final = 1
 _SHOWN: Final = 40
 
 
-class State(Enum):
+class LoginStage(Enum):
     HANDSHAKE = "handshake"
     TOKENS = "tokens"
     OVER = "over"
@@ -61,7 +61,7 @@ class Conversation:
         self._before = before
         self._mechanism: ServerMechanism | None = None
         self._name = ""
-        self.state = State.HANDSHAKE
+        self.state = LoginStage.HANDSHAKE
         self.takes_bare_tokens = False
         self.identity: Identity | None = None
 
@@ -71,17 +71,17 @@ class Conversation:
 
     def on_message(self, message: Message, version: int) -> Message:
         """The reply to a SaslHandshake or SaslAuthenticate. Raises `Refused`."""
-        state, self.state = self.state, State.OVER  # unless it goes well
-        if state is State.HANDSHAKE and isinstance(message, messages.SaslHandshakeRequest):
+        state, self.state = self.state, LoginStage.OVER  # unless it goes well
+        if state is LoginStage.HANDSHAKE and isinstance(message, messages.SaslHandshakeRequest):
             return self._on_handshake(message, version)
-        if state is State.TOKENS and isinstance(message, messages.SaslAuthenticateRequest):
+        if state is LoginStage.TOKENS and isinstance(message, messages.SaslAuthenticateRequest):
             return self._on_authenticate(message)
         raise _illegal(state, message)
 
     def on_bare_token(self, token: bytes) -> bytes:
         """A token as it is, as clients before KIP-152 send them. Raises `Refused`."""
-        state, self.state = self.state, State.OVER
-        if state is not State.TOKENS:
+        state, self.state = self.state, LoginStage.OVER
+        if state is not LoginStage.TOKENS:
             raise Refused("a token after the end of the authentication")
         try:
             return self._evaluated(token)[0]
@@ -98,7 +98,7 @@ class Conversation:
         if self._before is None or self._before.mechanism == name:
             self._mechanism = self._authenticator.mechanisms[name]()
         self.takes_bare_tokens = version < _FIRST_WITH_SASL_AUTHENTICATE
-        self.state = State.TOKENS
+        self.state = LoginStage.TOKENS
         return messages.SaslHandshakeResponse(mechanisms=enabled)
 
     def _on_authenticate(self, request: messages.SaslAuthenticateRequest) -> Message:
@@ -125,7 +125,7 @@ class Conversation:
             )
         reply = mechanism.evaluate(token)
         if not mechanism.is_complete:
-            self.state = State.TOKENS
+            self.state = LoginStage.TOKENS
             return reply, None
         principal = mechanism.principal
         if self._before is not None and principal != self._before.principal:
@@ -143,9 +143,9 @@ class Conversation:
         return f"{self._name}: {problem}"
 
 
-def _illegal(state: State, message: Any) -> Refused:
+def _illegal(state: LoginStage, message: Any) -> Refused:
     """Only what costs nothing to decode is told why."""
     reason = f"Unexpected Kafka request of type {type(message).__name__} during SASL {state.value}."
-    if state is not State.TOKENS or not isinstance(message, messages.SaslHandshakeRequest):
+    if state is not LoginStage.TOKENS or not isinstance(message, messages.SaslHandshakeRequest):
         return Refused(reason)
     return Refused(reason, messages.SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE))

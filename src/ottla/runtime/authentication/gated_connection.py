@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.lent import Lent
 from ottla.base.ports import Transport
-from ottla.runtime.authentication.conversation import Conversation, Identity, Refused, State
+from ottla.runtime.authentication.conversation import Conversation, Identity, LoginStage, Refused
 from ottla.runtime.connection import Connection
-from ottla.runtime.pending_request import GivenReply
+from ottla.runtime.pending_request import GivenReply, PendingRequest
 from ottla.runtime.request import ClientConnection, RefusedRequest, RequestContext, Respond
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.frame import UnsupportedRequestError, decode_request
@@ -107,7 +107,7 @@ class GatedConnection(Connection):
         return self._is_reading
 
     def _may_ask_versions(self, conversation: Conversation) -> bool:
-        return conversation.state is State.HANDSHAKE and not conversation.is_again and not self._has_versions
+        return conversation.state is LoginStage.HANDSHAKE and not conversation.is_again and not self._has_versions
 
     def _note_versions(self, version: int) -> None:
         """A client asks once; again only if it was told that it asked in the wrong way."""
@@ -121,7 +121,7 @@ class GatedConnection(Connection):
         except UnsupportedRequestError as problem:
             self._refuse(Refused(str(problem)))
             return
-        self.take(header, message, len(frame), self._converse)
+        self.take(PendingRequest(self, header, message, len(frame)), self._converse)
 
     def _converse(self, context: RequestContext, message: Message, respond: Respond) -> None:
         conversation = self._conversation

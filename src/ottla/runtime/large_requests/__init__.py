@@ -2,8 +2,7 @@
 
 slow_lane       takes the steps, a few milliseconds at every turn of the loop
 large_frames    bytes to requests, in steps where they are many
-divisions       which requests are handled in parts, and how their answers belong together
-parts           a request as several requests of few entries
+parts           which requests are handled in parts; such a request as several of few entries
 joined          the answers to the parts, as the answer to the whole
 divided         a request that is handled in parts: the steps that a dispatcher has it go through
 """

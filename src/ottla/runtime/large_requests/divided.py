@@ -8,8 +8,8 @@ goes, may leave some parts done and others not.
 from collections.abc import Callable
 from functools import partial
 
+from ottla.apis.description import Division
 from ottla.base.errors import RemoteProtocolError
-from ottla.runtime.large_requests.divisions import Division
 from ottla.runtime.large_requests.joined import JoinedAnswers
 from ottla.runtime.large_requests.parts import divided
 from ottla.runtime.large_requests.slow_lane import Steps
@@ -38,6 +38,9 @@ class _Line:
 
     def when_over(self, callback: Callable[[], None]) -> None:
         self._callback = callback
+
+    def on_paused(self) -> None:
+        """The next part is not begun before it is resumed: see `handle_in_parts`."""
 
     def on_resumed(self) -> None:
         callback, self._callback = self._callback, None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ottla.runtime.large_requests.divisions import Division
+from ottla.apis.description import Division
 from ottla.wire.message import Message
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import RemoteProtocolError
 from ottla.base.lent import Lent, keep
 from ottla.runtime.large_requests.slow_lane import Steps
+from ottla.runtime.pending_request import PendingRequest
 from ottla.wire.frame import Request, decode_request_in_steps
 
 if TYPE_CHECKING:
@@ -45,4 +46,4 @@ def _decode_and_take(connection: "Connection", steps: Generator[None, None, Requ
         connection.break_off(problem)
         return
     yield None
-    connection.session.client.resume_with(lambda: connection.take(header, message, size))
+    connection.session.client.resume_with(lambda: connection.take(PendingRequest(connection, header, message, size)))

@@ -1,4 +1,4 @@
-"""A request as several requests of few entries each, in the order of its entries.
+"""Which requests are handled in parts; such a request as several of few entries each, in the order of its entries.
 
 An innermost entry is one of the last list that a division names, or an outer one that has nothing in that list: a group
 that is asked for all of its topics. The structs around it are copied into every part that has some of their entries;
@@ -6,16 +6,40 @@ the entries themselves are shared with the request.
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
-from ottla.runtime.large_requests.divisions import Division
+from ottla.apis.description import Division
+from ottla.apis.table import APIS
 from ottla.wire.message import Message, like
 
+MOST_BYTES_AT_ONCE: Final = 8 << 10
+MOST_ENTRIES_AT_ONCE: Final = 500
+"""A request that has more of both is handled in parts."""
 ENTRIES_PER_PART = 100
 
 _Entry = tuple[tuple[Any, ...], Any]
 """An innermost entry, after the structs around it."""
+
+
+def division_of(api_key: int, request: Message) -> Division | None:
+    """How the request is to be divided; None if it is handled as it is."""
+    row = APIS.get(api_key)
+    for division in row.divisions if row is not None else ():
+        if _has_more([request], division.asked, MOST_ENTRIES_AT_ONCE):
+            return division
+    return None
+
+
+def _has_more(owners: Sequence[Any], asked: tuple[str, ...], most: int) -> bool:
+    """Whether there are more entries than that in the lists, at any depth."""
+    count = 0
+    for owner in owners:
+        entries = getattr(owner, asked[0]) or ()
+        count += len(entries)
+        if count > most or (len(asked) > 1 and _has_more(entries, asked[1:], most)):
+            return True
+    return False
 
 
 def divided(division: Division, request: Message) -> Iterator[Message | None]:

@@ -2,8 +2,6 @@
 
     metadata_log        the driver: decisions in, committed metadata out
     metadata_decisions  what the controller decides, until it is committed and answered
-    gathering           how long decisions are gathered for one flush
-    controller_machine  what the driver needs of the machine that decides
     snapshotter         when a snapshot is taken
 
 Rooms, each of which knows only those above it:

@@ -11,20 +11,89 @@ that decision: it does not get into the log, its request fails, and a controller
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from ottla.base.ports import Clock
+from ottla.base.ports import Clock, Timer, Timers
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.machine import Raft
 from ottla.records.batch import peek_header
-from ottla.records.kraft_control import KraftMessage
+from ottla.records.control import KraftMessage
 from ottla.runtime.attribution import Attributed, current, work_for
-from ottla.runtime.metadata.controller_machine import ControllerMachine
 from ottla.runtime.metadata.storage.metadata_batches import MAX_BATCH_BYTES, MetadataBatch, metadata_batches
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import BeginTransactionRecord, EndTransactionRecord
+
+# How long the leader gathers what is decided before it writes it in one flush (`controller.quorum.append.linger.ms`).
+#
+# Decisions are in the log at once, so that the next ones build on them. Until the time is over they are neither flushed
+# nor given to replicas that fetch: one flush of each replica is then for all of them. The time begins with the first
+# decision after the last write; a batch's worth of bytes ends it early, and so do the quorum's own records, which wait
+# for nobody.
+#
+# With no time to gather, which is how a node runs that nobody told otherwise, everything is written at once. What comes
+# while a flush is under way is written together by the next, so gathering only makes requests wait ([decision
+# 14](docs/decisions/0014-metadata-is-written-at-once.md)).
+
+
+class Gathering:
+    """`from_offset` is where what is gathered begins, None if nothing is. `over` is called when the time is."""
+
+    def __init__(self, linger_ms: int, timers: Timers | None, over: Callable[[], None]) -> None:
+        self.from_offset: int | None = None
+        assert timers is not None or not linger_ms, "gathering takes time"
+        self._linger_ms = linger_ms
+        self._timers = timers
+        self._over = over
+        self._timer: Timer | None = None
+        self._bytes = 0
+
+    def add(self, base_offset: int, size: int) -> None:
+        """A batch was appended that may wait."""
+        if not self._linger_ms:
+            return
+        self._bytes += size
+        if self._bytes >= MAX_BATCH_BYTES:
+            self.end()
+        elif self.from_offset is None:
+            assert self._timers is not None
+            self.from_offset = base_offset
+            self._timer = self._timers.after(self._linger_ms / 1000, self._on_time_over)
+
+    def end(self) -> None:
+        """All that is appended may be written now."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.from_offset, self._timer, self._bytes = None, None, 0
+
+    def _on_time_over(self) -> None:
+        self.end()
+        self._over()
+
+
+# What the driver of the metadata log needs of the machine that decides.
+
+
+class ControllerMachine(Protocol):
+    """What the driver needs of a controller; see `ottla.machines.metadata.controller.controller`."""
+
+    next_offset: int
+    """The offset that the next record gets, which the driver says before every decision."""
+    kraft_version: int
+
+    def activate(self, bootstrap: Sequence[Message]) -> Decision[None]:
+        """What it writes first."""
+        ...
+
+    def take_over_from(self, other: Self) -> None:
+        """Goes on in the place of a controller that led until now: what no log says is known all the same."""
+        ...
+
+    def replay(self, record: Message) -> None:
+        """Takes in, at once, what it has just decided."""
+        ...
+
 
 ControllerT = TypeVar("ControllerT", bound=ControllerMachine)
 ReplyT = TypeVar("ReplyT")

@@ -39,11 +39,10 @@ from ottla.machines.raft.events import BeginEpoch, Flushed, LogEnd, SaveQuorumSt
 from ottla.machines.raft.machine import Timeouts
 from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.records.batch import peek_header
-from ottla.records.kraft_control import KraftMessage
+from ottla.records.control import KraftMessage
 from ottla.runtime.apart import apart
 from ottla.runtime.attribution import WORK
-from ottla.runtime.metadata.gathering import Gathering
-from ottla.runtime.metadata.metadata_decisions import ControllerT, MetadataDecisions, ReplyT
+from ottla.runtime.metadata.metadata_decisions import ControllerT, Gathering, MetadataDecisions, ReplyT
 from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
 from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
@@ -339,9 +338,15 @@ class MetadataLog(Generic[ControllerT]):
         return self._receiver.is_receiving
 
     def receive_snapshot(
-        self, snapshot: SnapshotId, position: int, data: bytes, size: int, then: Callable[[bool], None]
+        self,
+        snapshot: SnapshotId,
+        position: int,
+        data: bytes,
+        size: int,
+        then: Callable[[bool], None],
+        refused: Callable[[], None],
     ) -> None:
-        self._receiver.receive(snapshot, position, data, size, then)
+        self._receiver.receive(snapshot, position, data, size, then, refused)
 
     def begin_after(self, snapshot: SnapshotId, read: Snapshot) -> bool:
         return self.guarded(lambda: self._begin_after(snapshot, read))
@@ -409,7 +414,7 @@ class MetadataLog(Generic[ControllerT]):
                     self.image.replay(record, delta)
                 except Exception as problem:
                     where = f"offset {batch.base_offset + number} ({kind})"
-                    raise StorageError(f"the record at {where} cannot be taken up: {problem}") from problem
+                    raise StorageError(f"the record at {where} cannot be applied: {problem}") from problem
             self.committed_offset = batch.next_offset
             self._snapshotter.note(batch)
 

@@ -5,57 +5,112 @@ of its own. Nothing is asked again here: a request whose connection breaks has f
 """
 
 import logging
-from collections import deque
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ottla.base.ports import Dialer, Entropy
-from ottla.runtime.attribution import current, work_for
+from ottla.base.errors import LocalProtocolError
+from ottla.base.pacing import Backoff
+from ottla.base.ports import Dialer, Timers
+from ottla.runtime.apart import apart
+from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.channels import Failed, Then
-from ottla.runtime.peers.node_connection import Asked, ConnectionSettings, NodeAddress, NodeConnection, State
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
+from ottla.wire.exchange.open_request import ConnectionFailed, OpenRequest, Refused, RequestLate
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
-    from ottla.runtime.peers.node_login import NewLogin
+    from ottla.wire.exchange.client_connection import ClientConnection, NewLogin
+    from ottla.wire.exchange.login import ClientMechanism
 
 _log = logging.getLogger(__name__)
 _SCRATCH_BYTES: Final = 64 << 10
-_MOST_DOUBLINGS: Final = 20
+_RECONNECT_BACKOFF: Final = Backoff(50, 1000)
+"""How long a node waits before it connects again: `reconnect.backoff.ms` and `.max.ms` in Kafka's clients."""
 
 
-class Line(NamedTuple):
+class ConnectionName(NamedTuple):
     """One connection's name: the node that it leads to, and what it is for."""
 
     node_id: int
     purpose: str
 
 
-class Pauses(NamedTuple):
-    """How long a node waits before it connects again: `reconnect.backoff.ms` and `.max.ms` in Kafka's clients."""
+class NodeAddress(NamedTuple):
+    host: str
+    port: int
+    listener: str = ""
+    """The name of the listener that is there; empty for that of the controllers."""
 
-    first_ms: int = 50
-    most_ms: int = 1000
-
-    def after(self, failures: int, entropy: Entropy) -> float:
-        """Milliseconds after so many failures in a row, a fifth more or less, so that nodes do not come together."""
-        grown_ms = min(self.first_ms << min(failures - 1, _MOST_DOUBLINGS), max(self.first_ms, self.most_ms))
-        return grown_ms * (800 + entropy.randrange(401)) / 1000
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
 
 
-class _Reach:
-    """What is known of one line: its connection, how often it failed in a row, and what waits for the next attempt."""
+class PeerTraffic:
+    """What went over lines of a purpose: requests and their responses, in numbers and bytes."""
 
-    __slots__ = ("address", "connection", "failures", "login_problem", "paused_until_s", "waiting")
+    __slots__ = ("bytes_in", "bytes_out", "requests", "responses")
 
-    def __init__(self, address: NodeAddress) -> None:
-        self.address = address
-        self.connection: NodeConnection | None = None
-        self.failures = 0
-        self.login_problem = ""
-        self.paused_until_s = 0.0
-        self.waiting: deque[Asked] = deque()
+    def __init__(self) -> None:
+        self.requests = self.responses = self.bytes_out = self.bytes_in = 0
+
+
+class PeerSettings(NamedTuple):
+    """What every connection of a node to others has in common."""
+
+    setup_timeout_ms: int = 10_000
+    request_timeout_ms: int = 30_000
+
+
+class PeerRequest(OpenRequest):
+    """For the client's request that the loop was working for when it was asked.
+
+    It fails alone when its time is over: `failed` hears REQUEST_TIMED_OUT. Its connection is closed when it has had no
+    response for `request_timeout_ms`. What hearing the outcome raises is not the connection's, nor that of the other
+    requests on it (`runtime.apart`).
+    """
+
+    __slots__ = ("_failed", "_is_over", "_then", "_timers", "_traffic", "_work")
+
+    def __init__(
+        self,
+        request: Message,
+        newest: int,
+        timers: Timers,
+        timeout_ms: float,
+        request_timeout_ms: float,
+        then: Then,
+        failed: Failed,
+        traffic: PeerTraffic,
+    ) -> None:
+        now_s = timers.now_s()
+        due_s = now_s + timeout_ms / 1000
+        dead_s = max(due_s, now_s + request_timeout_ms / 1000)
+        super().__init__(request._schema.api_key, request, newest, due_s=due_s, dead_s=dead_s)
+        self._is_over = False
+        self._traffic = traffic
+        self._timers = timers
+        self._work: Attributed | None = current()
+        self._then = then
+        self._failed = failed
+
+    def answer(self, response: Any) -> None:
+        self._traffic.responses += 1
+        if not self._is_over:
+            self._is_over = True
+            apart(self._timers, work_for, self._work, self._then, response)
+
+    def fail(self, problem: Exception) -> None:
+        if not self._is_over:
+            self._is_over = True
+            apart(self._timers, work_for, self._work, self._failed, _error_of(problem))
+
+
+def _error_of(problem: Exception) -> ErrorCode:
+    if isinstance(problem, LocalProtocolError):  # not served there, or a field that the older version has no place for
+        return ErrorCode.UNSUPPORTED_VERSION
+    return ErrorCode.REQUEST_TIMED_OUT if isinstance(problem, RequestLate) else ErrorCode.NETWORK_EXCEPTION
 
 
 class NodeConnections:
@@ -69,24 +124,26 @@ class NodeConnections:
         self,
         world: World,
         client_id: str,
-        settings: ConnectionSettings | None = None,
-        pauses: Pauses | None = None,
+        settings: PeerSettings | None = None,
         logins: "Mapping[str, NewLogin] | None" = None,
         dialers: Mapping[str, Dialer] | None = None,
     ) -> None:
-        self.settings = settings or ConnectionSettings()
+        self.settings = settings or PeerSettings()
         self._world = world
         self._client_id = client_id
-        self._pauses = pauses or Pauses()
         self.logins = logins or {}
         self._dialers = dialers or {}
-        self._lines: dict[Line, _Reach] = {}
+        self._lines: dict[ConnectionName, ClientConnection] = {}
+        self._traffic: dict[str, PeerTraffic] = {}
+        """By purpose; the bytes are of lines that were dropped."""
+        self._login_problems: dict[ConnectionName, str] = {}
+        """Where the last attempt ended at a login: why. They are logged once."""
         self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
         self._is_closed = False
 
     def ask(
         self,
-        line: Line,
+        line: ConnectionName,
         address: NodeAddress,
         request: Message,
         version: int,
@@ -101,90 +158,86 @@ class NodeConnections:
         """
         if self._is_closed:
             return
-        timers = self._world.timers
-        asked = Asked(request, version, timers, timeout_ms or self.settings.request_timeout_ms, then, failed)
-        asked.work = current()
+        limit_ms = self.settings.request_timeout_ms
+        traffic = self._traffic.get(line.purpose)
+        if traffic is None:
+            traffic = self._traffic[line.purpose] = PeerTraffic()
+        traffic.requests += 1
+        asked = PeerRequest(
+            request, version, self._world.timers, timeout_ms or limit_ms, limit_ms, then, failed, traffic
+        )
         work_for(None, self._ask, line, address, asked)
 
-    def is_open(self, line: Line) -> bool:
-        reach = self._lines.get(line)
-        return reach is not None and reach.connection is not None and reach.connection.state is State.OPEN
+    def is_open(self, line: ConnectionName) -> bool:
+        return line in self._lines and self._lines[line].is_open
 
-    def drop(self, line: Line) -> None:
+    def traffic(self, purpose: str) -> PeerTraffic:
+        """Of all lines whose purpose begins so."""
+        total = PeerTraffic()
+        for known, one in self._traffic.items():
+            if known.startswith(purpose):
+                total.requests += one.requests
+                total.responses += one.responses
+                total.bytes_out += one.bytes_out
+                total.bytes_in += one.bytes_in
+        for line, connection in self._lines.items():
+            if line.purpose.startswith(purpose):
+                total.bytes_out += connection.bytes_out
+                total.bytes_in += connection.bytes_in
+        return total
+
+    def drop(self, line: ConnectionName) -> None:
         """Closes a line that is of no use any more, because its node has left or moved."""
-        reach = self._lines.pop(line, None)
-        if reach is not None:
-            self._end(reach, "the node has left, or moved")
+        connection = self._lines.pop(line, None)
+        self._login_problems.pop(line, None)
+        if connection is not None:
+            gone = self._traffic.setdefault(line.purpose, PeerTraffic())
+            gone.bytes_out += connection.bytes_out
+            gone.bytes_in += connection.bytes_in
+            connection.close(ConnectionFailed(f"the node at {connection.address} has left, or moved"))
 
     def close(self) -> None:
         """The node stops: everything that was asked is forgotten."""
         self._is_closed = True
         lines, self._lines = self._lines, {}
-        for reach in lines.values():
-            for asked in reach.waiting:
-                asked.is_over = True
-            if reach.connection is not None:
-                reach.connection.forget()
+        for connection in lines.values():
+            connection.forget()
 
-    def _ask(self, line: Line, address: NodeAddress, asked: Asked) -> None:
-        reach = self._lines.get(line)
-        if reach is not None and reach.address != address:
+    def _ask(self, line: ConnectionName, address: NodeAddress, asked: PeerRequest) -> None:
+        connection = self._lines.get(line)
+        if connection is not None and connection.address != address:
             self.drop(line)
-            reach = None
-        if reach is None:
-            reach = self._lines[line] = _Reach(address)
-        pause_s = reach.paused_until_s - asked.asked_s
-        if reach.connection is None and pause_s > 0:
-            reach.waiting.append(asked)
-            if len(reach.waiting) == 1:
-                self._world.timers.after(pause_s, lambda: self._go_on(line, reach))
-        else:
-            self._connection(line, reach).ask(asked)
+            connection = None
+        if connection is None:
+            connection = self._lines[line] = self._connection(line, address)
+        connection.ask(asked)
 
-    def _go_on(self, line: Line, reach: _Reach) -> None:
-        """The pause is over: what waited is asked now, if its time has not passed."""
-        waiting, reach.waiting = reach.waiting, deque()
-        now_s = self._world.timers.now_s()
-        for asked in waiting:
-            if asked.is_over:
-                continue
-            if asked.due_s <= now_s:
-                asked.fail(ErrorCode.REQUEST_TIMED_OUT)
-            elif self._lines.get(line) is reach:
-                self._connection(line, reach).ask(asked)
-            else:
-                asked.fail(ErrorCode.NETWORK_EXCEPTION)
+    def _connection(self, line: ConnectionName, address: NodeAddress) -> "ClientConnection":
+        # A node that is alone connects to nobody.
+        from ottla.wire.exchange.client_connection import ClientConnection, ConnectionKit
 
-    def _connection(self, line: Line, reach: _Reach) -> NodeConnection:
-        if reach.connection is None:
-            reach.connection = NodeConnection(
-                self._world,
-                self._dialers.get(reach.address.listener, self._world.network),
-                reach.address,
-                f"{self._client_id}-{line.purpose}",
-                self.settings,
-                self._scratch,
-                lambda closed, reason: self._on_closed(line, reach, closed, reason),
-                self.logins.get(reach.address.listener),
-            )
-        return reach.connection
+        listener = address.listener
+        kit = ConnectionKit(
+            self._world.timers,
+            self._world.entropy,
+            self._dialers.get(listener, self._world.network),
+            client_id=f"{self._client_id}-{line.purpose}",
+            setup_timeout=Backoff(self.settings.setup_timeout_ms, self.settings.setup_timeout_ms),
+            reconnect_backoff=_RECONNECT_BACKOFF,
+            scratch=self._scratch,
+            new_login=partial(self._log_in, listener) if listener in self.logins else None,
+        )
+        return ClientConnection(kit, address, on_lost=partial(self._on_lost, line))
 
-    def _on_closed(self, line: Line, reach: _Reach, connection: NodeConnection, reason: str) -> None:
-        if reach.connection is not connection:
-            return
-        reach.connection = None
-        reach.failures = 1 if connection.was_open else reach.failures + 1
-        pause_ms = self._pauses.after(reach.failures, self._world.entropy)
-        reach.paused_until_s = self._world.timers.now_s() + pause_ms / 1000
-        _log.debug("node %s (%s): %s", line.node_id, line.purpose, reason)
-        if connection.login_problem and connection.login_problem != reach.login_problem:
-            _log.warning("node %s (%s): %s", line.node_id, line.purpose, connection.login_problem)
-        reach.login_problem = connection.login_problem
+    def _log_in(
+        self, listener: str, host: str, then: "Callable[[ClientMechanism], None]", failed: Callable[[Exception], None]
+    ) -> None:
+        """As the settings are now."""
+        self.logins[listener](host, then, failed)
 
-    def _end(self, reach: _Reach, reason: str) -> None:
-        connection, reach.connection = reach.connection, None
-        waiting, reach.waiting = reach.waiting, deque()
-        if connection is not None:
-            connection.close(reason)
-        for asked in waiting:
-            asked.fail(ErrorCode.NETWORK_EXCEPTION)
+    def _on_lost(self, line: ConnectionName, problem: Exception) -> None:
+        _log.debug("node %s (%s): %s", line.node_id, line.purpose, problem)
+        login_problem = str(problem) if isinstance(problem, Refused) else ""
+        if login_problem and login_problem != self._login_problems.get(line):
+            _log.warning("cannot log in at node %s (%s): %s", line.node_id, line.purpose, login_problem)
+        self._login_problems[line] = login_problem

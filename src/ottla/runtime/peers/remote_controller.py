@@ -19,9 +19,8 @@ from ottla.base.ports import Timer
 from ottla.runtime.apart import apart, later
 from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.channels import THIS_NODE, Caller, ControllerChannel, Failed, Then
-from ottla.runtime.peers.envelopes import enveloped, opened
-from ottla.runtime.peers.node_connection import NodeAddress
-from ottla.runtime.peers.node_connections import Line, NodeConnections
+from ottla.runtime.peers.node_connections import ConnectionName, NodeAddress, NodeConnections
+from ottla.runtime.peers.remote_peers import enveloped, opened
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -117,7 +116,7 @@ class RemoteController:
         if is_own:
             self._note(question, active.node_id)
         self._connections.ask(
-            Line(active.node_id, CONTROLLER),
+            ConnectionName(active.node_id, CONTROLLER),
             active.address,
             question.request if is_own else enveloped(question.request, question.version, question.caller),
             question.version if is_own else _ENVELOPE_VERSION,

@@ -17,8 +17,8 @@ from typing import Final
 
 from ottla.base.errors import OttlaError
 from ottla.base.ports import Listener, Network, Timer, Timers, Transport, Watcher
+from ottla.runtime.rate_limited_log import RateLimitedLog
 from ottla.runtime.server import Arrivals
-from ottla.runtime.sparing_log import SparingLog
 from ottla.runtime.tls.handshake_lane import HandshakeLane
 from ottla.runtime.tls.trust import ListenerTrust
 from ottla.security.tls.handshake import Handshake
@@ -69,7 +69,7 @@ class TlsListener:
         self._refused = refused
         self._arrivals = arrivals
         self._names_principals = names_principals
-        self._sparing_log = SparingLog(_log, timers.now_s)
+        self._rate_limited_log = RateLimitedLog(_log, timers.now_s)
         self._half_open: dict[_HalfOpen, None] = {}
         self._per_host: Counter[str] = Counter()
         self._done: deque[TlsTransport] = deque()
@@ -84,7 +84,7 @@ class TlsListener:
         if not self._done:
             raise BlockingIOError
         transport = self._done.popleft()
-        self._maybe_go_on()
+        self._maybe_resume()
         return transport
 
     def watch(self, watcher: Watcher | None) -> None:
@@ -123,7 +123,7 @@ class TlsListener:
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError as problem:  # No more descriptors, or memory: who comes waits for a second.
-                self._sparing_log.warning("%s cannot accept a connection, and tries again: %s", self._name, problem)
+                self._rate_limited_log.warning("%s cannot accept a connection; trying again: %s", self._name, problem)
                 self._wait()
                 return
             if victim is not None:
@@ -150,15 +150,15 @@ class TlsListener:
         if not self._is_waiting:
             self._is_waiting = True
             self._inner.watch(None)
-            self._timers.after(_LEAST_S, self._maybe_go_on)
+            self._timers.after(_LEAST_S, self._maybe_resume)
 
     def _on_slow_enough(self) -> None:
         """Clients came faster than they may, and the last of them has waited for it."""
         self._is_too_fast = False
         self._is_waiting = True
-        self._maybe_go_on()
+        self._maybe_resume()
 
-    def _maybe_go_on(self) -> None:
+    def _maybe_resume(self) -> None:
         if self._is_waiting and not self._is_too_fast and not self._is_closed and self._watcher is not None:
             self._is_waiting = False
             self._inner.watch(self)
@@ -199,7 +199,7 @@ class TlsListener:
                 transport.close()
                 self._arrivals.gone(one.host)
                 self._tell_refused(one.host, str(problem))
-                self._maybe_go_on()
+                self._maybe_resume()
                 return
         self._done.append(transport)
         self._tell()
@@ -208,12 +208,12 @@ class TlsListener:
         self._forget(one)
         self._arrivals.gone(one.host)
         self._tell_refused(one.host, reason)
-        self._maybe_go_on()
+        self._maybe_resume()
 
     def _on_late(self, one: _HalfOpen) -> None:
         self._drop(one)
         self._tell_refused(one.host, f"the TLS handshake was not over after {HANDSHAKE_S:.0f} s")
-        self._maybe_go_on()
+        self._maybe_resume()
 
     def _drop(self, one: _HalfOpen) -> None:
         self._forget(one)
@@ -232,4 +232,4 @@ class TlsListener:
 
     def _tell_refused(self, host: str, reason: str) -> None:
         self._refused("TLS handshake")
-        self._sparing_log.warning("closed the connection of %s (%s): %s", host, self._name, reason)
+        self._rate_limited_log.warning("closed the connection of %s (%s): %s", host, self._name, reason)

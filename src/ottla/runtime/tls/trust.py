@@ -13,12 +13,12 @@ from typing import Final
 
 from ottla.config.parse import ConfigError, Problem
 from ottla.config.values import Value
+from ottla.security.api_access import ANONYMOUS
 from ottla.security.tls.contexts import allowed_suites, client_context, server_context
-from ottla.security.tls.distinguished_names import alternative_names_of, subject_of
+from ottla.security.tls.distinguished_names import alternative_names_of, subject_of, valid_until
 from ottla.security.tls.principal_mapping import PrincipalMapping
 from ottla.security.tls.stores import Material, certificates_of, read_material
 
-ANONYMOUS: Final = "User:ANONYMOUS"
 _MOST_ROUNDS: Final = 10
 _MOST_RESUMED_S: Final = 60.0
 
@@ -129,6 +129,15 @@ def _leaf(material: Material) -> bytes | None:
     certificates = certificates_of(material.key.chain)
     try:
         return ssl.PEM_cert_to_DER_cert(certificates[0].decode()) if certificates else None
+    except ValueError:
+        return None
+
+
+def expiry_of(material: Material) -> float | None:
+    """When our certificate expires, in seconds since 1970; None if there is none, or none that can be read."""
+    leaf = _leaf(material)
+    try:
+        return None if leaf is None else ssl.cert_time_to_seconds(valid_until(leaf))
     except ValueError:
         return None
 

@@ -10,11 +10,12 @@ renews them, when one is asked for late in their life; so nothing here has timer
 from typing import Any, Final
 
 from ottla.base.errors import OttlaError
+from ottla.base.installing import install_command
 from ottla.security.kerberos.gss_context import GssFailed
 from ottla.security.kerberos.gssapi_client import GssapiClient
 from ottla.security.kerberos.kerberos_login import KerberosLogin
 
-INSTALL: Final = "pip install 'ottla[gssapi]' (it needs the system's Kerberos: libkrb5, and libkrb5-dev to be built)"
+NEEDS: Final = "(it needs the system's Kerberos: libkrb5, and libkrb5-dev to be built)"
 _KDC_UNREACHABLE: Final = -1765328228 & 0xFFFFFFFF
 """KRB5_KDC_UNREACH: no KDC of the realm answers."""
 
@@ -28,7 +29,7 @@ def library() -> Any:
     try:
         import gssapi
     except (ImportError, OSError) as problem:
-        raise NoKerberos(f"{INSTALL}; now: {problem}") from None
+        raise NoKerberos(f"{install_command('gssapi')} {NEEDS}; now: {problem}") from None
     return gssapi
 
 

@@ -43,7 +43,7 @@ def check_signed(text: str, find_key: FindKey, expected: Expected, now_ms: int) 
     """Raises `WrongToken`."""
     parts = text.split(".")
     if len(parts) != _PARTS:
-        raise WrongToken("it has not three parts")
+        raise WrongToken("a JWT has three parts, separated by dots")
     header = _json(parts[0])
     algorithm, key_id = header.get("alg"), header.get("kid")
     if not isinstance(algorithm, str) or not isinstance(key_id, str | None) or "crit" in header:

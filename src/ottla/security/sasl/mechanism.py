@@ -1,8 +1,8 @@
 """The two ends of a SASL mechanism, and what they raise.
 
-A client's end speaks first: `respond(None)` is its first message, or None where the server has to begin. Each challenge
-of the server then gets a response, until `is_complete`. The server's end evaluates responses until it is complete, and
-knows then who the client is.
+A client's end (`wire.exchange.login.ClientMechanism`) speaks first: `respond(None)` is its first message, or None where
+the server has to begin. Each challenge of the server then gets a response, until `is_complete`. The server's end
+evaluates responses until it is complete, and knows then who the client is.
 """
 
 from typing import Final, Protocol
@@ -25,15 +25,6 @@ class SaslError(OttlaError):
 
 class AuthenticationFailed(SaslError):
     """The client is not who it says it is. Its message may be told to the client: it gives nothing away."""
-
-
-class ClientMechanism(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def is_complete(self) -> bool: ...
-    def respond(self, challenge: bytes | None) -> bytes | None:
-        """Our next message; None if there is nothing more to say. Raises `SaslError` if the server is not believed."""
 
 
 class ServerMechanism(Protocol):

@@ -1,9 +1,9 @@
-"""What SCRAM computes (RFC 5802, section 3), and the two mechanisms of it that Kafka has."""
+"""What SCRAM computes (RFC 5802, section 3), and the two mechanisms of it that Kafka has.
 
-import hashlib
-import hmac
+Every node knows the mechanisms; OpenSSL, which computes, is loaded where there is something to compute.
+"""
+
 from collections.abc import Mapping
-from string import ascii_lowercase, digits
 from typing import Final, NamedTuple
 
 from ottla.security.sasl.mechanism import SCRAM_SHA_256, SCRAM_SHA_512
@@ -11,7 +11,7 @@ from ottla.security.sasl.mechanism import SCRAM_SHA_256, SCRAM_SHA_512
 SALT_ENTROPY_BYTES: Final = 17
 """What a salt is made of, at least."""
 _SALT_BITS: Final = 130
-_DIGITS: Final = (digits + ascii_lowercase).encode()
+_DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def salt_from(chance: bytes) -> bytes:
@@ -40,22 +40,30 @@ class ScramHash(NamedTuple):
 
     @property
     def hash_bytes(self) -> int:
+        import hashlib
+
         return hashlib.new(self.hash).digest_size
 
     def salted_password(self, password: str, salt: bytes, iterations: int) -> bytes:
         """Takes milliseconds, on purpose."""
+        import hashlib
+
         return hashlib.pbkdf2_hmac(self.hash, password.encode(), salt, iterations)
 
     def client_key(self, salted_password: bytes) -> bytes:
-        return hmac.digest(salted_password, b"Client Key", self.hash)
+        return self.signature(salted_password, b"Client Key")
 
     def server_key(self, salted_password: bytes) -> bytes:
-        return hmac.digest(salted_password, b"Server Key", self.hash)
+        return self.signature(salted_password, b"Server Key")
 
     def stored_key(self, client_key: bytes) -> bytes:
+        import hashlib
+
         return hashlib.new(self.hash, client_key).digest()
 
     def signature(self, key: bytes, auth_message: bytes) -> bytes:
+        import hmac
+
         return hmac.digest(key, auth_message, self.hash)
 
     def credential(self, password: str, salt: bytes, iterations: int) -> "ScramCredential":

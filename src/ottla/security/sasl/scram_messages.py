@@ -109,4 +109,4 @@ def _decoded(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except Base64Error as problem:
-        raise SaslError("a SCRAM message has what is no base64") from problem
+        raise SaslError("a SCRAM message has a field that is not base64") from problem

@@ -26,6 +26,9 @@ _ESCAPED: Final = frozenset(',=+<>#;"\\')
 _SUBJECT_ALTERNATIVE_NAME: Final = "2.5.29.17"
 _VERSION_TAG: Final = 0xA0
 _EXTENSIONS_TAG: Final = 0xA3
+_UTC_TIME: Final = 0x17
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_VALIDITY_PLACE: Final = 3
 _SUBJECT_PLACE: Final = 4
 """In a certificate, after serial number, algorithm, issuer and validity."""
 
@@ -33,6 +36,16 @@ _SUBJECT_PLACE: Final = 4
 def subject_of(certificate: bytes) -> str:
     """The subject's name, of a certificate in DER. Raises `ValueError`."""
     return name_text(_fields(certificate)[_SUBJECT_PLACE])
+
+
+def valid_until(certificate: bytes) -> str:
+    """When a certificate in DER expires, as OpenSSL writes it (`Jan  5 09:34:43 2018 GMT`). Raises `ValueError`."""
+    _, until = _fields(certificate)[_VALIDITY_PLACE].children()
+    text = until.content.decode("ascii")
+    if until.tag == _UTC_TIME:
+        text = f"{'19' if text >= '50' else '20'}{text}"
+    month = _MONTHS[int(text[4:6]) - 1]
+    return f"{month} {int(text[6:8]):2} {text[8:10]}:{text[10:12]}:{text[12:14]} {text[:4]} GMT"
 
 
 def alternative_names_of(certificate: bytes) -> frozenset[bytes]:

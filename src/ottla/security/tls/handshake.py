@@ -18,6 +18,8 @@ from ottla.security.tls.transport import Later, TlsTransport, explained, shared_
 MOST_BYTES: Final = 128 << 10
 """More than any handshake needs: certificates are a few kilobytes each."""
 
+_UNEXPECTED_MESSAGE: Final = b"\x15\x03\x03\x00\x02\x02\x0a"
+"""A fatal alert."""
 _STEP_BYTES: Final = 16 << 10
 _TLS_RECORDS: Final = (0x16, 0x15)
 """What a connection can begin with: a handshake, or an alert that refuses one."""
@@ -116,12 +118,15 @@ class Handshake:
         except BlockingIOError:
             return
         except OSError as problem:
-            self._fail(f"the connection broke during the TLS handshake: {problem.strerror or problem}", problem)
+            self._fail(f"the connection was lost during the TLS handshake: {problem.strerror or problem}", problem)
             return
         if not count:
             self._fail("the other side ended the connection during the TLS handshake", ConnectionResetError())
             return
         if not self._received_bytes and self._scratch[0] not in _TLS_RECORDS:
+            if self._is_server:
+                with suppress(OSError):  # As OpenSSL and Java do: so the client learns what is spoken here.
+                    self.inner.send(_UNEXPECTED_MESSAGE)
             self._fail(_not_tls(bytes(self._scratch[: min(count, 4)]), is_server=self._is_server))
             return
         self._received_bytes += count
@@ -160,7 +165,7 @@ class Handshake:
         except BlockingIOError:
             pass
         except OSError as problem:
-            self._fail(f"the connection broke during the TLS handshake: {problem.strerror or problem}", problem)
+            self._fail(f"the connection was lost during the TLS handshake: {problem.strerror or problem}", problem)
             return
         if self._unsent or not self._is_agreed:
             self.inner.watch(self, reading=not self._is_agreed, writing=bool(self._unsent))

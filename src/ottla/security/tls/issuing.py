@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.base.errors import OttlaError
+from ottla.base.installing import install_command
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -21,7 +22,7 @@ class MissingLibrary(OttlaError):
     """`cryptography` is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("certificates are made with the library cryptography: pip install 'ottla[security]'")
+        super().__init__(f"certificates are made with the library cryptography: {install_command('security')}")
 
 
 class Issued(NamedTuple):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ottla.base.installing import install_command
 from ottla.security.tls.stores import KeyMaterial, wrong
 
 
@@ -37,7 +38,7 @@ def _load(setting: str, location: str, data: bytes, password: str | None) -> Any
             f"{setting}.location",
             location,
             "PEM (`openssl pkcs12 -in FILE -out FILE.pem` converts it), or PKCS12 with the library "
-            "that reads it: pip install 'ottla[security]'",
+            f"that reads it: {install_command('security')}",
         ) from None
     try:
         return load_pkcs12(data, password.encode() if password is not None else None)

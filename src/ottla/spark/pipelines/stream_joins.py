@@ -6,6 +6,8 @@ from typing import Literal
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ottla.spark.pipelines.dropped_rows import counted
+
 
 def stream_stream(
     left: DataFrame,
@@ -23,12 +25,13 @@ def stream_stream(
 
     Each side's rows are kept until no partner can come any more: the watermark of the other side has passed. A row
     without a partner, in the outer joins, is told then. Null is equal to nothing: a row with a null in `on` has no
-    partner. The sides' other columns must have different names. For output mode append.
+    partner. A row without its time is dropped, and counted (`dropped_rows.py`): no watermark would ever pass it, so the
+    state would keep it for ever. The sides' other columns must have different names. For output mode append.
     """
     if shared := sorted(set(left.columns) & set(right.columns) - set(on)):
         raise ValueError(f"both sides have the columns {', '.join(shared)}: rename them, or name them in `on`")
-    a = left.withWatermark(left_time, grace).alias("a")
-    b = right.withWatermark(right_time, grace).alias("b")
+    a = counted(left, "stream_stream", left_time).withWatermark(left_time, grace).alias("a")
+    b = counted(right, "stream_stream", right_time).withWatermark(right_time, grace).alias("b")
     condition = F.expr(
         f"b.`{right_time}` >= a.`{left_time}` - INTERVAL {before} "
         f"AND b.`{right_time}` <= a.`{left_time}` + INTERVAL {after}"

@@ -4,7 +4,7 @@ rows.
 A window is open until the watermark passes its end: the highest time seen, less the `grace`. Output mode decides what
 is told. In `append` a window is told once, when it has closed (Kafka Streams' `suppress(untilWindowCloses)`); in
 `update` whenever it has changed. A row that comes after its window has closed is dropped, and counted in the query's
-progress (`numRowsDroppedByWatermark`). Two other policies:
+progress (`numRowsDroppedByWatermark`). So is a row without a time, under `observedMetrics`. Two other policies:
 
 - `grace=None`: nothing is late, every window stays open. State grows for ever; output mode update only.
 - `late` and `on_time` divide rows before any window, by how long they took to arrive, so that late ones can go
@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ottla.spark.pipelines.dropped_rows import counted
+
 
 def tumbling(
     rows: DataFrame,
@@ -26,7 +28,7 @@ def tumbling(
     grace: str | None = "0 seconds",
 ) -> DataFrame:
     """Windows of one size, side by side. Has `window` (a struct of `start` and `end`), `by` and the aggregates."""
-    return _windowed(rows, F.window(time, size), aggregates, by, time, grace)
+    return _windowed(counted(rows, "tumbling", time), F.window(time, size), aggregates, by, time, grace)
 
 
 def hopping(
@@ -39,7 +41,7 @@ def hopping(
     grace: str | None = "0 seconds",
 ) -> DataFrame:
     """Windows of one size that begin every `advance`: a row is in size / advance of them."""
-    return _windowed(rows, F.window(time, size, advance), aggregates, by, time, grace)
+    return _windowed(counted(rows, "hopping", time), F.window(time, size, advance), aggregates, by, time, grace)
 
 
 def session(
@@ -51,7 +53,7 @@ def session(
     grace: str | None = "0 seconds",
 ) -> DataFrame:
     """Windows that last as long as rows follow each other within `gap`. Spark tells sessions in output mode append."""
-    return _windowed(rows, F.session_window(time, gap), aggregates, by, time, grace)
+    return _windowed(counted(rows, "session", time), F.session_window(time, gap), aggregates, by, time, grace)
 
 
 def on_time(rows: DataFrame, time: str, grace: str, *, arrived: str = "timestamp") -> DataFrame:

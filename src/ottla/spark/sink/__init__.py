@@ -4,6 +4,7 @@
     rows             columns of a DataFrame, and where each row goes
     task_writer      a task's rows: few to the driver, many into a transaction that stays open
     stream_writer, batch_writer    what Spark calls; decided_writes is what they share
+    digest           which rows a batch has; _fast_digest.pyx is its work per row, _slow_digest the same in Python
     row_sender       rows through a producer, gathered and counted
     committer        the driver's side: decide, commit, recover
     names            what the sink's own topics and transactions are called

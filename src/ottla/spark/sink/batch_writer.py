@@ -29,6 +29,10 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Written:
         begin_task("sink")
         options = self._options
+        if self._options.encoding is not None:
+            from ottla.spark.schemas.encoding import encoded
+
+            iterator = encoded(self._options.encoding, iterator)
         if options.delivery is Delivery.AT_LEAST_ONCE:
             send_task(options.settings, self._routing, iterator)
             return Written(None, TaskResult())

@@ -106,7 +106,7 @@ class ClusterAccess(Admin):
     ) -> Callable[[], FetchedBatches]:
         """The same for a caller who has other things to do meanwhile. What is returned waits for the answer."""
         self._loop.check()
-        with self._loop.lock:
+        with self._loop.lock, self._loop.step:
             fetched = spawn(_fetch(self._asking, partition, offset, committed, max_bytes))
         return lambda: self._loop.ask(lambda: fetched)
 

@@ -9,15 +9,16 @@ decision, so a batch is decided once, by whichever driver came first. Every step
     decided, and replayed    the same; what the replay's tasks wrote is aborted, and the replay is noted
     not decided              abort what is left open under the query's name          (`_abort_leftovers`)
 
-Rows are passed over for one reason only: another start of the query has decided the same batch, with as many rows. A
-batch before the last that was decided, a second write of a batch in one start, and a batch of another size are errors:
-their rows are not those that are in the topic.
+Rows are passed over for one reason only: another start of the query has decided the same batch, with the same rows. A
+batch before the last that was decided, a second write of a batch in one start, and a batch of other rows are errors:
+its rows are not those that are in the topic.
 
 A failure leaves a committer unusable. The next one starts from what the log says.
 """
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from ottla.client.admin.transaction_states import TransactionState
@@ -28,6 +29,7 @@ from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.copying import LostRows, rows_in_log
 from ottla.spark.sink.decision import Decision, Piece, TaskTransaction
 from ottla.spark.sink.decision_log import create_topic, last_decision
+from ottla.spark.sink.digest import RowsDigest
 from ottla.spark.sink.names import SinkNames
 from ottla.spark.sink.outcomes import commit_all
 from ottla.spark.sink.rows import Routing
@@ -56,6 +58,17 @@ class CheckpointWentBack(KafkaError):
     """
 
 
+class OtherRows(CheckpointWentBack):
+    """The query has a batch whose number was decided already, with as many rows, and not all of them are the same.
+
+    Either its checkpoint is older than its output, or somebody else has written a decision for it: this batch is in no
+    topic. Start the query with the checkpoint that belongs to the output, or with a new `checkpointLocation` and the
+    `startingOffsets` from which it is to go on. Or the query computes other rows each time: `rand` and `uuid`, sums of
+    floating-point numbers, `first` and `collect_list` after a shuffle, a table that was joined and has changed since.
+    Then the batch is in the topic as it was decided: set option `replayCheck` to `count`, and such a batch is left so.
+    """
+
+
 class WrittenTwice(KafkaError):
     """One start of a query has written one batch twice under one name, and only the first write is in the topic.
 
@@ -73,14 +86,18 @@ class Committer:
         routing: Routing,
         *,
         fails_on_loss: bool = True,
+        checks_rows: bool = True,
         names: SinkNames = _NAMES,
     ) -> None:
         self._names = names
         self._query_id = query_id
         self._routing = routing
         self._fails_on_loss = fails_on_loss
+        self._checks_rows = checks_rows
         self._settings = {**DRIVER_DEFAULTS, **settings, "transactional.id": names.driver_id(query_id)}
         self._producer: ForwardingProducer | None = None
+        self._has_own = True
+        """Whether the last decision was written under the producer id of this query's drivers."""
         self._access = ClusterAccess(settings)
         try:
             create_topic(self._access, names, query_id)
@@ -115,7 +132,11 @@ class Committer:
             self._producer.close(0)
         self._producer = ForwardingProducer(self._settings)
         self._producer.init_transactions()
-        return last_decision(self._access, self._names, self._query_id)
+        last = last_decision(self._access, self._names, self._query_id)
+        if last is None:
+            return None
+        self._has_own = last.producer_id == self._producer.transaction_identity().producer_id
+        return last.decision
 
     def commit(self, batch_id: int, run_id: str, results: Sequence[TaskResult]) -> None:
         """When it returns, the rows of the batch are there once, committed.
@@ -155,13 +176,25 @@ class Committer:
             )
         if last.run_id == run_id:
             raise WrittenTwice(f"query {self._query_id}, batch {batch_id}")
-        row_count = sum(result.row_count for result in results)
-        if last.row_count is not None and last.row_count != row_count:
+        row_count, total = _digest(results)
+        other: CheckpointWentBack | None = None
+        if last.row_count not in (None, row_count):
             other = CheckpointWentBack(
                 f"query {self._query_id} has batch {batch_id} with {row_count} rows, and it was decided before with "
                 f"{last.row_count}. If the query was changed since, or has other rows each time (rand), start it once "
                 "with option failOnDataLoss=false: the batch stays as it was decided"
             )
+        elif last.rows_digest not in (None, total) and self._checks_rows:
+            other = OtherRows(
+                f"query {self._query_id} has batch {batch_id} with {row_count} rows, and it was decided before with as "
+                "many that are not the same"
+            )
+        elif last.rows_digest is None and not self._has_own:
+            other = OtherRows(
+                f"query {self._query_id} has batch {batch_id}, and it was decided before by another producer than the "
+                "query's drivers, in a decision that does not say for which rows"
+            )
+        if other is not None:
             if self._fails_on_loss:
                 raise other
             log_problem(other)
@@ -174,8 +207,7 @@ class Committer:
     # --- the decision ---
 
     def _decide(self, batch_id: int, run_id: str, results: Sequence[TaskResult]) -> None:
-        row_count = sum(result.row_count for result in results)
-        decision = Decision(batch_id, run_id, _transactions(results), row_count)
+        decision = Decision(batch_id, run_id, _transactions(results), *_digest(results))
         producer = self._the_producer()
         with producer.transaction():
             send_results(producer, self._access, self._routing, results)
@@ -246,6 +278,10 @@ class Committer:
             found = self._access.list_transactions(states=[TransactionState.ONGOING])
             if own := [one.transactional_id for one in found if one.transactional_id.startswith(prefix)]:
                 self._access.fence_producers(own).raise_first()
+
+
+def _digest(results: Sequence[TaskResult]) -> RowsDigest:
+    return reduce(RowsDigest.plus, (result.digest for result in results), RowsDigest())
 
 
 def _transactions(results: Sequence[TaskResult]) -> tuple[TaskTransaction, ...]:

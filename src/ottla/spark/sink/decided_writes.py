@@ -126,7 +126,12 @@ class _committing:  # noqa: N801  # used like a function
             _committers.pop(next(iter(_committers)))[1].close()
         options = self._options
         self._committer = Committer(
-            options.settings, query_id, self._routing, fails_on_loss=options.fails_on_loss, names=options.names
+            options.settings,
+            query_id,
+            self._routing,
+            fails_on_loss=options.fails_on_loss,
+            checks_rows=options.checks_rows,
+            names=options.names,
         )
         return self._committer
 

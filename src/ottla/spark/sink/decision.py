@@ -56,6 +56,8 @@ class Decision(NamedTuple):
     """Those that have to be committed. What the driver wrote itself came with the decision, in one transaction."""
     row_count: int | None = None
     """Of the whole batch: a replay has as many. Decisions of older versions do not say."""
+    rows_digest: int | None = None
+    """Of the whole batch: a replay has the same rows. Decisions of older versions do not say."""
 
     def encode(self) -> bytes:
         value = {
@@ -63,6 +65,7 @@ class Decision(NamedTuple):
             "batch": self.batch_id,
             "run": self.run_id,
             "rows": self.row_count,
+            "xxh64_sum": self.rows_digest,
             "transactions": [
                 [one.transactional_id, one.producer_id, one.producer_epoch, one.is_v2, one.pieces]
                 for one in self.transactions
@@ -85,6 +88,7 @@ class Decision(NamedTuple):
                 for transactional_id, producer_id, producer_epoch, is_v2, pieces in read["transactions"]
             ),
             read.get("rows"),
+            read.get("xxh64_sum"),
         )
 
 

@@ -5,7 +5,7 @@ but its own. Records are read uncommitted, and each one counts when its producer
 share the partition, and one of their transactions that hangs must not hide what lies behind it.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from ottla.client.admin.records import OffsetSpec
 from ottla.client.admin.topics import NewTopic
@@ -44,7 +44,13 @@ def create_topic(access: ClusterAccess, names: SinkNames, query_id: str) -> None
         return
 
 
-def last_decision(access: ClusterAccess, names: SinkNames, query_id: str) -> Decision | None:
+class LastDecision(NamedTuple):
+    decision: Decision
+    producer_id: int
+    """Whose it is: only who may use the driver's transactional id gets the driver's."""
+
+
+def last_decision(access: ClusterAccess, names: SinkNames, query_id: str) -> LastDecision | None:
     """The newest committed decision of a query; None if it has none. The topic must be there.
 
     Raises `WrongDecision` if it cannot be this query's own: it would have the driver end transactions of others.
@@ -62,7 +68,10 @@ def last_decision(access: ClusterAccess, names: SinkNames, query_id: str) -> Dec
             end_offset = fetched.high_watermark
         next_offset = reading.take(fetched)
         if next_offset is None or next_offset >= end_offset:
-            return None if reading.last is None else _read(reading.last, names, query_id)
+            if reading.last is None:
+                return None
+            producer_id, value = reading.last
+            return LastDecision(_read(value, names, query_id), producer_id)
         offset = next_offset
 
 
@@ -81,10 +90,15 @@ def _read(value: bytes, names: SinkNames, query_id: str) -> Decision:
 
 
 class _Reading:
-    """Goes through the log once. A record waits for its producer's marker."""
+    """Goes through the log once. A record waits for its producer's marker.
+
+    Records outside transactions are nobody's decisions: anybody who may write to the topic could send them under a
+    driver's producer id, and the driver's next marker would count for them.
+    """
 
     def __init__(self, key: bytes) -> None:
-        self.last: bytes | None = None
+        self.last: tuple[int, bytes] | None = None
+        """Its producer's id, and the record's value."""
         self._key = key
         self._waiting: dict[int, bytes] = {}
 
@@ -97,7 +111,9 @@ class _Reading:
                 marker = parse_end_transaction_marker(fetched.records, position, header)
                 decided = self._waiting.pop(header.producer_id, None)
                 if decided is not None and marker is not None and marker.committed:
-                    self.last = decided
+                    self.last = header.producer_id, decided
+                continue
+            if not header.is_transactional:
                 continue
             for record in read_records(fetched.records, position, header, limit=MOST_BYTES):
                 if record.key == self._key and record.value is not None:

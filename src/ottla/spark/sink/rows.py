@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.base.errors import OttlaError
-from ottla.records.arrow import HEADERS_TYPE, rows_by_partition
+from ottla.records.arrow import HEADERS_TYPE, binary_column, header_column, rows_by_partition
+from ottla.spark.sink.digest import rows_digest
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -33,6 +34,7 @@ class Routing:
         self._topic = topic
         self._has_topics = topic is None
         self._has_partitions = "partition" in columns
+        self._placing = [*(["topic"] if self._has_topics else []), *(["partition"] if self._has_partitions else [])]
         self._columns = [name for name in ("key", "value", "headers") if name in columns]
 
     def routes(self, batch: "pa.RecordBatch | pa.Table") -> Iterator[RoutedRows]:
@@ -42,6 +44,19 @@ class Routing:
         for chunk in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
             if chunk.num_rows:
                 yield from self._of_topics(chunk)
+
+    def digest(self, batch: "pa.RecordBatch") -> int:
+        """Of what becomes of the rows (see `rows_digest`). Columns that are passed over do not count."""
+        import pyarrow as pa
+
+        used = {name: batch.column(name) for name in self._placing}
+        used = {name: binary_column(column.cast(pa.string())) for name, column in used.items()}
+        records = self._record_columns(batch)
+        for name in self._columns:
+            column = records.column(name)
+            used[name] = header_column(column) if name == "headers" else binary_column(column)
+        cells = [used.get(name) for name in ("topic", "partition", "key", "value")]
+        return rows_digest(batch.num_rows, cells, used.get("headers"))
 
     def _of_topics(self, chunk: "pa.RecordBatch") -> Iterator[RoutedRows]:
         if not self._has_topics:
@@ -113,13 +128,15 @@ _TYPES: dict[str, tuple[str, ...]] = {
 }
 
 
-def check_columns(types: "dict[str, str]", topic: str | None) -> None:
+def check_columns(types: "dict[str, str]", topic: str | None, *, encodes_values: bool = False) -> None:
     """Raises `WrongRows` for a DataFrame that cannot be written. `types` are Spark's, in their short form."""
     if "value" not in types:
         raise WrongRows(f'column "value": missing; the DataFrame has {_listed(types)}')
     if topic is None and "topic" not in types:
         raise WrongRows('option "topic": neither it is set, nor has the DataFrame a column "topic"')
     for name, allowed in _TYPES.items():
+        if name == "value" and encodes_values:
+            continue
         if name in types and types[name] not in allowed:
             raise WrongRows(f'column "{name}": it must be {" or ".join(allowed)}, and is {types[name]}')
 

@@ -2,12 +2,15 @@
 
 import re
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.config.scopes import Scope
-from ottla.spark.options import OptionError, Options, checked_client_settings
+from ottla.spark.options import REGISTRY_PREFIX, OptionError, Options, checked_client_settings
 from ottla.spark.sink.names import QUERY, SinkNames
 from ottla.spark.sink.task_writer import INLINE_BYTES
+
+if TYPE_CHECKING:
+    from ottla.spark.schemas.encoding import ValueEncoding
 
 
 class Delivery(Enum):
@@ -33,11 +36,15 @@ class SinkOptions(NamedTuple):
     delivery: Delivery
     inline_bytes: int
     fails_on_loss: bool
+    checks_rows: bool
+    """Whether a replayed batch must have the rows that were decided, or only as many."""
     write_name: str
     """Which of several writes of one `foreachBatch` this is."""
     settings: dict[str, str]
     """Of producers."""
     names: SinkNames
+    encoding: "ValueEncoding | None" = None
+    """How values become bytes; None if they are bytes or text."""
 
 
 def read_sink_options(options: Options, default: Delivery) -> SinkOptions:
@@ -57,10 +64,30 @@ def read_sink_options(options: Options, default: Delivery) -> SinkOptions:
         delivery,
         inline_bytes,
         options.flag("failOnDataLoss", True),
+        options.choice("replayCheck", {"rows": True, "count": False}, True),
         options.text("writeName") or topic or "topics",
         checked_client_settings(Scope.PRODUCER, settings),
         _names(options),
+        _encoding(options, topic),
     )
+
+
+def _encoding(options: Options, topic: str | None) -> "ValueEncoding | None":
+    """Asks the registry, if one is named."""
+    value_format = (options.text("value.format") or "").lower()
+    if not value_format and not options.beginning_with(REGISTRY_PREFIX):
+        if given := options.given("value.schema", "value.subject", "value.version", "value.schemaId", "value.message"):
+            raise OptionError(f"option {given[0]} has no meaning without value.format=avro, protobuf or json")
+        return None
+    from ottla.spark.schemas.encoding import ValueEncoding
+    from ottla.spark.schemas.schema_options import KINDS, find_schema_to_write, read_wanted
+
+    if value_format not in KINDS:
+        raise OptionError(f"option value.format is {value_format!r}, and must be one of: {', '.join(KINDS)}")
+    wanted = read_wanted(options, value_format, None if topic is None else (topic,))
+    if wanted is None:
+        raise OptionError(f"option {REGISTRY_PREFIX}url is missing: value.format={value_format} needs a registry")
+    return ValueEncoding(wanted, find_schema_to_write(wanted, options.text("value.schema")))
 
 
 def _names(options: Options) -> SinkNames:

@@ -22,6 +22,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Written:
         begin_task("sink")
+        if self._options.encoding is not None:
+            from ottla.spark.schemas.encoding import encoded
+
+            iterator = encoded(self._options.encoding, iterator)
         if self._options.delivery is Delivery.AT_LEAST_ONCE:
             send_task(self._options.settings, self._routing, iterator)
             return Written(None, TaskResult())

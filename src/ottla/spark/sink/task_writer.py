@@ -30,6 +30,7 @@ from ottla.spark.sink import staging
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.decision import Piece, TaskTransaction
 from ottla.spark.sink.decision_log import last_decision
+from ottla.spark.sink.digest import DigestedRows, RowsDigest
 from ottla.spark.sink.names import SinkNames
 from ottla.spark.sink.row_sender import RowSender, check_partition, chunks, split_off_inline
 from ottla.spark.sink.rows import Routing
@@ -71,17 +72,8 @@ class TaskResult(NamedTuple):
     inline: "pa.Table | None" = None
     transaction: TaskTransaction | None = None
     staged: tuple[StagedPiece, ...] = ()
-    passed_over: int = 0
-    """Rows of a batch that is decided already."""
-
-    @property
-    def row_count(self) -> int:
-        return (
-            (0 if self.inline is None else self.inline.num_rows)
-            + (0 if self.transaction is None else self.transaction.row_count)
-            + sum(one.piece.row_count for one in self.staged)
-            + self.passed_over
-        )
+    digest: RowsDigest = RowsDigest()
+    """Of all its rows, also if they are passed over because their batch is decided already."""
 
 
 class Task(NamedTuple):
@@ -107,21 +99,25 @@ def write_task(
     *,
     inline_bytes: int = INLINE_BYTES,
 ) -> TaskResult:
-    """Writes a task's rows, or hands them over. If the batch is decided already it counts them, and no more: the
+    """Writes a task's rows, or hands them over. If the batch is decided already it reads them, and no more: the
     driver then looks whether they are those that were decided on.
     """
-    inline, rest = split_off_inline(batches, inline_bytes)
+    rows = DigestedRows(routing, batches)
+    inline, rest = split_off_inline(rows, inline_bytes)
     if rest is None:
-        return TaskResult(inline)
+        return TaskResult(inline, digest=rows.digest)
     if _is_decided(task, settings):
-        return TaskResult(passed_over=sum(rows.num_rows for rows in rest))
+        deque(rest, maxlen=0)
+        return TaskResult(digest=rows.digest)
     given = {**_DEFAULTS, **settings, "transactional.id": task.transactional_id}
     producer = Producer(given)
     try:
         timeout_ms = int(str(given["transaction.timeout.ms"]))
-        return TaskResult(transaction=_write_in_transaction(producer, task, routing, rest, timeout_ms))
+        transaction = _write_in_transaction(producer, task, routing, rest, timeout_ms)
     finally:
         producer.close(0)  # with time, it would abort what is to stay open
+    assert transaction.row_count == rows.digest.row_count, "every row that came was written"
+    return TaskResult(transaction=transaction, digest=rows.digest)
 
 
 def stage_task(
@@ -134,17 +130,18 @@ def stage_task(
     topic: str = _STAGING,
 ) -> TaskResult:
     """Hands a task's rows over, or writes them to the staging topic, for the driver to copy."""
-    inline, rest = split_off_inline(batches, inline_bytes)
+    rows = DigestedRows(routing, batches)
+    inline, rest = split_off_inline(rows, inline_bytes)
     if rest is None:
-        return TaskResult(inline)
+        return TaskResult(inline, digest=rows.digest)
     with ClusterAccess(settings) as access:
         staging.create_topic(access, topic)
     staged_in = task_index % staging.PARTITIONS
     staged: list[StagedPiece] = []
     under_way: deque[tuple[str, int, ArrowDelivery]] = deque()
     with Producer({**_DEFAULTS, **settings}) as producer:
-        for rows in chunks(rest):
-            for routed in routing.routes(rows):
+        for chunk in chunks(rest):
+            for routed in routing.routes(chunk):
                 count = check_partition(producer, routed)
                 keyless = randrange(count)
                 for partition, part in staging.place(routed, count, keyless):
@@ -154,7 +151,7 @@ def stage_task(
                 staged += _staged(topic, *under_way.popleft())
         while under_way:
             staged += _staged(topic, *under_way.popleft())
-    return TaskResult(staged=tuple(staged))
+    return TaskResult(staged=tuple(staged), digest=rows.digest)
 
 
 def _staged(staging_topic: str, topic: str, partition: int, delivery: "ArrowDelivery") -> list[StagedPiece]:
@@ -210,5 +207,5 @@ def _is_decided(task: Task, settings: Mapping[str, object]) -> bool:
             last = last_decision(access, task.names, task.query_id) if is_there else None
         if len(_runs_seen) >= _MOST_RUNS_SEEN:
             _runs_seen.clear()
-        _runs_seen[run] = -1 if last is None else last.batch_id
+        _runs_seen[run] = -1 if last is None else last.decision.batch_id
     return _runs_seen[run] >= task.batch_id

@@ -8,7 +8,7 @@ batch_reader     spark.read
 filters          what a batch read need not read
 stream_reader    spark.readStream
 admission        how much goes into one micro-batch
-scout            waiting for records, and how large they are
+probing_fetches  waiting for records, and how large they are
 task             one range to Arrow's record batches, on an executor
 ahead            the next rows are made while Spark takes those before
 kept_consumers   what a worker keeps from task to task

@@ -9,6 +9,8 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from ottla.spark.worker_process import end_quietly_if_java_left
+
 T = TypeVar("T")
 _END = object()
 
@@ -26,8 +28,9 @@ def one_ahead(items: Generator[T, None, None]) -> Generator[T, None, None]:
             making = other_thread.submit(next, items, _END)
             try:
                 yield item  # type: ignore[misc]  # it is not the end
-            except GeneratorExit:
+            except GeneratorExit as leaving:
                 wait([making])
                 items.close()
+                end_quietly_if_java_left(leaving)
                 raise
             item = making.result()

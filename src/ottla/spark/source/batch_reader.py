@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ottla.base.ids import TopicPartition
+from ottla.spark.plain_errors import tells_plainly
 from ottla.spark.source.filters import PushedFilters
 from ottla.spark.source.lookups import Lookups
 from ottla.spark.source.offsets_json import Offsets
+from ottla.spark.source.probing_fetches import Scout
 from ottla.spark.source.ranges import OffsetRange, TaskRanges, ranges_between, tasks_for
-from ottla.spark.source.scout import Scout
 from ottla.spark.source.source_options import SourceOptions
 from ottla.spark.source.task import RowReading, read_rows
 
@@ -25,6 +26,7 @@ class BatchReader(DataSourceReader):
         self._filters = PushedFilters()
         self.__dict__["pushFilters"] = self._filters  # see there why it is no method
 
+    @tells_plainly
     def partitions(self) -> list[InputPartition]:
         options, filters = self._options, self._filters
         lookups = Lookups(options)

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from ottla.base.errors import OttlaError
 from ottla.base.ids import ZERO_UUID, TopicPartition
 from ottla.client.blocking.range_consumer import RangeConsumer
-from ottla.client.errors import KafkaError, RequestTimedOut, UnknownTopicOrPartition
+from ottla.client.errors import Disconnected, KafkaError, RequestTimedOut, UnknownTopicOrPartition
 from ottla.spark.options import OptionError
 from ottla.spark.sink.names import SinkNames
 from ottla.spark.source.offsets_json import EARLIEST, LATEST, Offsets, TopicIds
@@ -127,7 +127,7 @@ class Lookups:
         for left in range(self._options.lookup_retries, -1, -1):
             try:
                 return question()
-            except RequestTimedOut as problem:
+            except (RequestTimedOut, Disconnected) as problem:
                 servers = self._options.client["bootstrap.servers"]
                 raise SourceError(
                     f"the brokers of option kafka.bootstrap.servers ({servers}) did not answer: {problem}"

@@ -19,6 +19,8 @@ from pyspark.sql.types import (
 from ottla.spark.options import OptionError
 
 HEADERS: Final = "headers"
+DEAD_LETTER: Final = "deadLetter"
+"""There with `value.onError=deadLetter`: what belongs into the topic of dead letters; null where the value is good."""
 _HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 _TYPES: Final[dict[str, DataType]] = {
     "key": BinaryType(),
@@ -29,23 +31,46 @@ _TYPES: Final[dict[str, DataType]] = {
     "timestamp": TimestampType(),
     "timestampType": IntegerType(),
     HEADERS: ArrayType(_HEADER),
+    DEAD_LETTER: StructType(
+        [
+            StructField("topic", StringType()),
+            StructField("key", BinaryType()),
+            StructField("value", BinaryType()),
+            StructField(HEADERS, ArrayType(_HEADER)),
+            StructField("reason", StringType()),
+        ]
+    ),
 }
 _ARROW_HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 _ARROW_HEADERS: Final = pa.list_(pa.field("element", _ARROW_HEADER))
+ARROW_DEAD_LETTER: Final = pa.struct(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field(HEADERS, _ARROW_HEADERS),
+        pa.field("reason", pa.string()),
+    ]
+)
 
 
-def column_names(*, includes_headers: bool, columns: Sequence[str] | None) -> list[str]:
+def column_names(*, includes_headers: bool, columns: Sequence[str] | None, has_dead_letters: bool = False) -> list[str]:
     """Which columns there are. Raises `OptionError` for one that there is not."""
-    available = [name for name in _TYPES if name != HEADERS or includes_headers or HEADERS in (columns or ())]
+    dead_letters = [DEAD_LETTER] if has_dead_letters else []
+    available = [name for name in _TYPES if name not in (HEADERS, DEAD_LETTER)]
     if columns is None:
-        return available
+        return [*available, *([HEADERS] if includes_headers else []), *dead_letters]
     if not columns:
         raise OptionError("option columns names no column")
-    by_key = {name.lower(): name for name in _TYPES}
+    by_key = {name.lower(): name for name in [*available, HEADERS, *dead_letters]}
     for name in columns:
         if name.lower() not in by_key:
-            raise OptionError(f"option columns names {name!r}, and must be some of: {', '.join(_TYPES)}")
-    return [by_key[name.lower()] for name in columns]
+            raise OptionError(f"option columns names {name!r}, and must be some of: {', '.join(by_key.values())}")
+    names = [by_key[name.lower()] for name in columns]
+    if has_dead_letters and "value" not in names:
+        raise OptionError("option columns does not name value, and value.onError=deadLetter needs it")
+    # Always there: a job that did not see it would take its rows for records without a value.
+    return names if DEAD_LETTER in names else [*names, *dead_letters]
 
 
 def schema_ddl(names: Sequence[str], value_type: str) -> str:

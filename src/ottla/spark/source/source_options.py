@@ -1,10 +1,11 @@
 """The options of the source, read and checked against one another."""
 
 import re
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.config.scopes import Scope, settings
+from ottla.config.scopes import Scope
 from ottla.spark.options import ClientOptions, OptionError, Options, Use, checked_client_settings
 from ottla.spark.source.offsets_json import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets
 from ottla.spark.source.values.value_options import ValueOptions, read_value_options
@@ -61,8 +62,6 @@ class SourceOptions(NamedTuple):
     keeps_topic_ids: bool
     """In the checkpoint, which Spark's own connector cannot read then."""
     values: ValueOptions
-    producer_settings: dict[str, str]
-    """For dead letters: what a producer has of the client's settings."""
 
     @property
     def group_id(self) -> str | None:
@@ -72,9 +71,8 @@ class SourceOptions(NamedTuple):
 def read_source_options(options: Options, use: Use) -> SourceOptions:
     """Raises `OptionError` with the first thing that is wrong."""
     topics, pattern, assigned = _subscription(options)
-    client = _client_settings(options)
     return SourceOptions(
-        client=client,
+        client=_client_settings(options),
         topics=topics,
         pattern=pattern,
         assigned=assigned,
@@ -97,10 +95,7 @@ def read_source_options(options: Options, use: Use) -> SourceOptions:
         lookup_pause_ms=options.integer("fetchOffset.retryIntervalMs", 1000, least=0) or 0,
         idle_wait_ms=options.integer("idleWaitMs", _IDLE_WAIT_MS, least=0) or 0,
         keeps_topic_ids=options.flag("checkpointTopicIds", True),
-        values=read_value_options(options),
-        producer_settings=ClientOptions(
-            {key: value for key, value in client.items() if key in settings(Scope.PRODUCER)}
-        ),
+        values=read_value_options(options, topics),
     )
 
 
@@ -161,9 +156,22 @@ def _boundary(options: Options, side: str, default: int) -> Boundary:
             return Boundary(name, everywhere=words[text.lower()])
         if text.lower() == "earliest":
             raise OptionError(f"option {name} is 'earliest': then nothing would be read")
+        if not text.lstrip().startswith("{"):
+            raise OptionError(_no_boundary(name, text, words))
         offsets = parse_offsets(name, text, least=EARLIEST if side == "starting" else LATEST)
         return Boundary(name, offsets=offsets)
     return Boundary(names[2], everywhere=default)
+
+
+def _no_boundary(name: str, text: str, words: Collection[str]) -> str:
+    from difflib import get_close_matches  # only a mistyped word pays for it
+
+    nearest = get_close_matches(text.lower(), list(words), n=1)
+    hint = f"; did you mean {nearest[0]}?" if nearest else ""
+    known = ", ".join(words)
+    return (
+        f'option {name} is {text!r}, and must be {known}, or offsets such as {{"topic": {{"0": 23, "1": 345}}}}{hint}'
+    )
 
 
 def _min_offsets(options: Options) -> int | None:

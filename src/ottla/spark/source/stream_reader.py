@@ -10,6 +10,7 @@ A query that begins at the end must find its beginning again after a crash in it
 `latestOffset` answers is kept. So its first answer is the beginning itself: the first micro-batch is empty.
 """
 
+import sys
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from time import monotonic
@@ -27,6 +28,7 @@ from pyspark.sql.streaming.datasource import (
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import KafkaError
+from ottla.spark.plain_errors import tells_plainly
 from ottla.spark.source.admission import limited_in_bytes, limited_in_rows, waiting
 from ottla.spark.source.lookups import Lookups, SourceError
 from ottla.spark.source.offsets_json import (
@@ -38,10 +40,11 @@ from ottla.spark.source.offsets_json import (
     ids_from_json,
     to_json,
 )
+from ottla.spark.source.probing_fetches import Scout
 from ottla.spark.source.ranges import TaskRanges, ranges_between, tasks_for
-from ottla.spark.source.scout import Scout
 from ottla.spark.source.source_options import Boundary, SourceOptions
 from ottla.spark.source.task import RowReading, data_loss, read_rows
+from ottla.spark.worker_process import end_quietly_if_java_left
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -68,6 +71,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # --- how far ---
 
+    @tells_plainly
     def initialOffset(self) -> OffsetsJson:  # noqa: N802
         lookups = self._open()
         options = self._options
@@ -87,6 +91,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMinRows(options.min_offsets_per_trigger)
         return ReadAllAvailable()
 
+    @tells_plainly
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
         begins = from_json(start)
         self._commit_progress(begins)
@@ -119,6 +124,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> OffsetsJson | None:  # noqa: N802
         return None if self._known_ends is None else to_json(self._known_ends, self._open().ids)
 
+    @tells_plainly
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         lookups = self._open()
         fails = self._options.fails_on_data_loss
@@ -150,6 +156,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # --- what is read ---
 
+    @tells_plainly
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
         begins, ends = from_json(start), from_json(end)
         from_ids, to_ids = ids_from_json(start), ids_from_json(end)
@@ -239,6 +246,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 )
 
     def stop(self) -> None:
+        end_quietly_if_java_left(sys.exc_info()[1])
         for opened in (self._scout, self._lookups):
             if opened is not None:
                 opened.close()

@@ -60,14 +60,11 @@ def _rows(
 
     from ottla.spark.source.values.undecodable import DecodedValues
 
-    values = DecodedValues(options.values, decoder, options.producer_settings)
-    try:
-        for batch in read_ranges(options, ranges):
-            decoded = values.decoded(batch if keep is None else keep(batch))
-            if decoded.num_rows:
-                yield chosen(decoded, reading.names)
-    finally:
-        values.close()
+    values = DecodedValues(options.values, decoder)
+    for batch in read_ranges(options, ranges):
+        decoded = values.decoded(batch if keep is None else keep(batch))
+        if decoded.num_rows:
+            yield chosen(decoded, reading.names)
 
 
 def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> "Iterator[pa.RecordBatch]":

@@ -21,17 +21,21 @@ from typing import Final, Self
 
 from ottla.testing.broker.fault_control import FaultControl, FaultRefused
 from ottla.testing.broker.faults import Faults
-from ottla.testing.broker.secured_listener import SecuredListener
+from ottla.testing.broker.secured_listener import SecuredListeners
 from ottla.testing.broker.topics import create_topic, delete_topic
+from ottla.testing.free_ports import free_port
 from ottla.testing.node import NodeError, RunningNode
 
 _POLL_S: Final = 0.005
+_STRICT: Final = ("--strict",)
+"""A test with a mistyped setting would test something else."""
 _CONTROL_PORT: Final = re.compile(r"faults +http://127\.0\.0\.1:(\d+)")
 
 
 class Broker(Faults):
     """`settings` are a broker's, under Kafka's names. A `directory` that is given outlives the broker.
 
+    A setting that no broker has is refused when it starts, with the nearest name.
     `security` is the protocol that clients have to speak: SSL, SASL_PLAINTEXT or SASL_SSL. Port 0 is one of its choice.
     It is a cluster of one node; `Cluster` makes one of several.
     """
@@ -49,12 +53,14 @@ class Broker(Faults):
         self._token = token_urlsafe(16)
         self._port_of_faults = 0
         self._has_faults = faults
-        self._secured = None if security is None else SecuredListener(security)
+        self._secured = None if security is None else SecuredListeners(security)
         if self._secured is not None:
-            settings = {**self._secured.broker, **(settings or {})}
-        self._node = RunningNode(directory, config=settings, port=port)
+            # The port of the plain listener stays, too.
+            listeners = f"PLAINTEXT://127.0.0.1:{free_port()},CONTROLLER://127.0.0.1:0"
+            settings = {**self._secured.broker(listeners), **(settings or {})}
+        self._node = RunningNode(directory, config=settings, port=port, options=_STRICT)
         if faults:
-            self._node.options = ("--faults", "0")
+            self._node.options = (*_STRICT, "--faults", "0")
             self._node.environment["OTTLA_FAULTS_TOKEN"] = self._token
 
     def __enter__(self) -> Self:
@@ -103,7 +109,7 @@ class Broker(Faults):
         self._is_time_moved = False
         if self._has_faults and not self._port_of_faults:
             self._port_of_faults = self._printed_port()
-            self._node.options = ("--faults", str(self._port_of_faults))
+            self._node.options = (*_STRICT, "--faults", str(self._port_of_faults))
 
     def _printed_port(self) -> int:
         """Of the control port. A node whose own port was given may answer a moment before it prints."""

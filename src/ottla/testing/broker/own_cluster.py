@@ -25,6 +25,7 @@ from typing import Final, Self
 from ottla.base.errors import OttlaError
 from ottla.base.ids import Uuid, random_uuid, uuid_text
 from ottla.testing.broker.own_broker import Broker
+from ottla.testing.broker.secured_listener import SecuredListeners
 from ottla.testing.broker.topics import ask, create_topic, wait_for_partitions
 from ottla.testing.free_ports import free_ports
 from ottla.wire.messages import MetadataRequest
@@ -42,7 +43,8 @@ class NoLeader(OttlaError):
 class Cluster:
     """Brokers 1 to `count`; `cluster[2]` is one of them. `settings` are for each, under Kafka's names.
 
-    A `directory` that is given outlives the cluster.
+    A `directory` that is given outlives the cluster. `security` is the protocol that clients have to speak: SSL,
+    SASL_PLAINTEXT or SASL_SSL.
     """
 
     def __init__(
@@ -52,16 +54,18 @@ class Cluster:
         *,
         directory: Path | None = None,
         faults: bool = True,
+        security: str | None = None,
     ) -> None:
         self._is_temporary = directory is None
         self.directory = Path(tempfile.mkdtemp(prefix="ottla-cluster-")) if directory is None else directory
         ports = free_ports(2 * count)
         self._ports = dict(enumerate(ports[:count], 1))
         controllers = dict(enumerate(ports[count:], 1))
+        self.secured = None if security is None else SecuredListeners(security, count)
         common = {**_common(controllers), **(settings or {})}
         self._brokers = {
             number: Broker(
-                {**common, **_own(number, port, controllers[number])},
+                {**common, **_own(number, port, controllers[number], self.secured)},
                 directory=self.directory / f"node-{number}",
                 faults=faults,
                 port=port,
@@ -72,7 +76,14 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         """What clients call `bootstrap.servers`: all brokers, whether they run or not."""
+        if self.secured is not None:
+            return self.secured.bootstrap
         return ",".join(f"127.0.0.1:{port}" for port in self._ports.values())
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """What a client needs to connect, under Kafka's names; with `security`, certificates and a login, too."""
+        return {"bootstrap.servers": self.bootstrap} if self.secured is None else dict(self.secured.client)
 
     def __getitem__(self, number: int) -> Broker:
         return self._brokers[number]
@@ -157,11 +168,10 @@ def _common(controllers: Mapping[int, int]) -> dict[str, object]:
     }
 
 
-def _own(number: int, port: int, controller_port: int) -> dict[str, object]:
-    return {
-        "node.id": number,
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
-    }
+def _own(number: int, port: int, controller_port: int, secured: SecuredListeners | None) -> dict[str, object]:
+    listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}"
+    of_listeners = {"listeners": listeners} if secured is None else secured.broker(listeners, number - 1)
+    return {"node.id": number, **of_listeners}
 
 
 def _format(directory: Path, numbers: Mapping[int, Broker]) -> None:

@@ -6,6 +6,7 @@ nothing of marks. They are set where its parts are called, by replacing a method
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import wraps
 from typing import Any, Final
 
 from ottla.broker.coordination.coordinated_partition import CoordinatedPartition
@@ -20,10 +21,19 @@ from ottla.log.producer_state import ProducerState
 from ottla.log.readable_log import ReadableLog
 from ottla.log.recovery import Recovery
 from ottla.machines.metadata.controller.partition_change import PartitionChange
-from ottla.machines.metadata.decisions import heartbeats, reassign_partitions, registration, update_features
+from ottla.machines.metadata.decisions import (
+    alter_partition,
+    assign_directories,
+    create_topics,
+    heartbeats,
+    reassign_partitions,
+    registration,
+    update_features,
+)
 from ottla.machines.transaction.transaction_coordinator import TransactionCoordinator
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import Snapshotter
+from ottla.runtime.metadata.storage.store import MetadataStore
 from ottla.testing.sim.canaries.switched import switched
 from ottla.wire.errors import ErrorCode
 
@@ -68,6 +78,29 @@ def _completed(arguments: tuple[Any, ...], result: Any) -> bool:
     return change.partition.is_reassigning and not change.adding and not change.removing
 
 
+def _was_done_before(error_of: Callable[[Any], int]) -> Look:
+    """A decision that changes nothing, and is no refusal: the reply to the first request of the kind was lost."""
+    return lambda arguments, result: not result.records and not error_of(result.reply)
+
+
+def _exists(arguments: tuple[Any, ...], result: Any) -> bool:
+    _, name = arguments
+    is_own = name.startswith("__")  # Of the nodes' own, which several may ask for at a time.
+    return result is not None and result.code is ErrorCode.TOPIC_ALREADY_EXISTS and not is_own
+
+
+def _is_isr_already(arguments: tuple[Any, ...], result: Any) -> bool:
+    _, partition, _, _, isr = arguments
+    is_it = {replica.broker_id for replica in isr} == set(partition.isr)
+    return result is ErrorCode.INVALID_UPDATE_VERSION and is_it
+
+
+def _is_registered(arguments: tuple[Any, ...], result: Any) -> bool:
+    context, request, *_ = arguments
+    before = context.image.brokers.by_id.get(request.broker_id)
+    return before is not None and before.incarnation_id == request.incarnation_id and bool(result.records)
+
+
 def _made_epoch(arguments: tuple[Any, ...], result: Any) -> bool:
     return bool(arguments[0].raft.epoch > 1)
 
@@ -89,6 +122,7 @@ MARKS: Final[dict[str, tuple[Any, str, Look]]] = {
     "a transaction was aborted by its timeout": (TransactionCoordinator, "abort_timed_out", _has_records),
     "a snapshot of the metadata was taken": (Snapshotter, "_on_written", _always),
     "a snapshot was loaded from the leader": (MetadataLog, "_begin_after", _always),
+    "a damaged snapshot of the metadata was done without": (MetadataStore, "_do_without", _always),
     "another controller took over": (MetadataLog, "begin_epoch", _made_epoch),
     "a fetch session was evicted": (FetchSessions, "_evict_for", lambda arguments, result: result),
     "a leader epoch was fenced": (Partition, "check_leader", _is(ErrorCode.FENCED_LEADER_EPOCH)),
@@ -105,6 +139,25 @@ MARKS: Final[dict[str, tuple[Any, str, Look]]] = {
     "a replica was dropped": (Replicas, "_drop", _always),
     "a feature was changed": (update_features, "update_features", _has_records),
     "a broker was unregistered": (registration, "unregister_broker", _has_records),
+    # What was done, and is asked for again because nobody heard of it; "a batch came twice" is another.
+    "partitions were added to a transaction again": (
+        TransactionCoordinator,
+        "add_partitions",
+        _was_done_before(lambda reply: reply),
+    ),
+    "a transaction was ended again": (
+        TransactionCoordinator,
+        "end",
+        _was_done_before(lambda reply: reply.error),
+    ),
+    "a topic was created again": (create_topics, "_check_name", _exists),
+    "an ISR was asked for again": (alter_partition, "_check", _is_isr_already),
+    "a broker registered again": (registration, "register_broker", _is_registered),
+    "the directory of a replica was told again": (
+        assign_directories,
+        "assign_replicas_to_dirs",
+        _was_done_before(lambda reply: reply.error_code),
+    ),
 }
 """By name: the part whose call sets it, and what is looked at. Several marks may watch one call."""
 
@@ -124,6 +177,7 @@ def watching(reached: set[str]) -> Iterator[None]:
 def _looked_at(called: Any, looks: list[tuple[str, Look]], reached: set[str]) -> Any:
     left = dict(looks)
 
+    @wraps(called)
     def call(*arguments: Any, **more: Any) -> Any:
         result = called(*arguments, **more)
         for name, look in list(left.items()):

@@ -59,6 +59,7 @@ def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> 
         more={**settings.more, **SETTINGS, **sizes.settings, **drawn.settings},
         most_controllers=drawn.most_controllers,
         isolated=drawn.isolated,
+        flushes=settings.flushes if drawn.flushes is None else drawn.flushes,
         dynamic_voters=drawn.dynamic_voters,
     )
     weather = Weather(

@@ -30,6 +30,10 @@ class Profile(NamedTuple):
     """How long faults happen, unless somebody says."""
     dynamic_voters: bool = False
     """The voters are data (KIP-853), and not a setting."""
+    flushes: bool | None = None
+    """Whether every record is on the disk before it is acknowledged; None: the seed decides."""
+    while_starting: str = ""
+    """A fault that half of the seeds have while the cluster starts for the first time."""
 
 
 _USUAL: Final = {
@@ -90,6 +94,38 @@ PROFILES: Final = {
         more_actors=("voters-1",),
         dynamic_voters=True,
     ),
+    "quorum": Profile(
+        "what the rules of Raft are for: schedules in which breaking one of them loses what was committed",
+        {"figure 8": 1, "split vote": 1, "voters at once": 1},
+        (4_000, 8_000),
+        (200, 2_000, 30_000),
+        nodes=5,
+        most_controllers=5,
+        settings={
+            "controller.quorum.election.timeout.ms": "400",
+            "controller.quorum.election.backoff.max.ms": "100",
+            "controller.quorum.fetch.max.bytes": "1",  # A batch at a time: one of an older epoch comes alone.
+        },
+        dynamic_voters=True,
+        while_starting="lost epoch",
+    ),
+    "late": Profile(
+        "brokers hear of changes late, and requests come late: schedules in which one check keeps that from harm",
+        {"stale follower": 1, "late delta": 1, "late request": 1, "overtaken assignment": 1},
+        (2_000, 6_000),
+        (200, 2_000, 10_000),
+        nodes=6,
+        isolated=True,
+        flushes=False,
+        settings={
+            "log.dirs": "/data,/data-2,/data-3",
+            "replica.lag.time.max.ms": "3000",
+            "broker.session.timeout.ms": "18000",
+            # Each change is heard of on its own: a batch at a time, and no snapshots.
+            "controller.quorum.fetch.max.bytes": "1",
+            "metadata.log.max.record.bytes.between.snapshots": "20971520",
+        },
+    ),
     "isolated": Profile(
         "as usual, and controllers are nodes of their own",
         _USUAL,
@@ -121,12 +157,25 @@ PROFILES: Final = {
         (200, 2_000),
     ),
     "files": Profile(
-        "brokers start without some of their checkpoints, indexes, snapshots and metadata, or with damaged ones",
-        {"lost files": 10, "power cut": 3, "restart": 2, "partition": 3, "pause": 1, "resets": 1},
+        "nodes start without some of their checkpoints, indexes, snapshots and metadata, or with damaged ones",
+        {
+            "lost files": 10,
+            "damaged metadata": 10,
+            "rotten metadata": 5,
+            "power cut": 3,
+            "restart": 2,
+            "partition": 3,
+            "pause": 1,
+            "resets": 1,
+        },
         (1_500, 4_000),
         (200, 2_000),
         nodes=6,
         isolated=True,
+        settings={
+            "metadata.log.max.record.bytes.between.snapshots": "1000",
+            "metadata.max.retention.bytes": "20000",
+        },
     ),
     "rot": Profile(
         "bits turn over on disks",

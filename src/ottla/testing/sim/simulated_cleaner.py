@@ -42,10 +42,10 @@ class SimulatedRunner:
         """The next step."""
         thread = self._thread = SteppedThread(lambda: _next(steps))
 
-        def go_on() -> None:
-            thread.go_on()
+        def resume() -> None:
+            thread.resume()
             if not thread.is_over:
-                self._timer = self._timers.after(self._random.random() ** 3 * _LONGEST_PAUSE_S, go_on)
+                self._timer = self._timers.after(self._random.random() ** 3 * _LONGEST_PAUSE_S, resume)
                 return
             if thread.problem is not None:
                 raise thread.problem
@@ -53,7 +53,7 @@ class SimulatedRunner:
                 self._begin(steps, on_step)
             on_step(thread.result)
 
-        self._timer = self._timers.after(_STEP_S, go_on)
+        self._timer = self._timers.after(_STEP_S, resume)
 
 
 def _next(steps: Iterator[CleaningStep]) -> CleaningStep:

@@ -127,8 +127,8 @@ class SimulatedNode:
         """The process is stopped, and nothing happens in it until it goes on."""
         self.process.stop()
 
-    def go_on(self) -> None:
-        self.process.go_on()
+    def resume(self) -> None:
+        self.process.resume()
 
     def _end(self) -> None:
         self.process.end()
@@ -148,7 +148,8 @@ class SimulatedNode:
         return cleaner
 
     def _run(self, procedure: Coroutine[Any, None, None]) -> None:
-        self._procedure = Procedure(procedure, self.timers, self._conclude, self._conclude)
+        timers = ProcessTimers(self.process, self.clock)  # Its own: to stop is to close the node's, and to go on.
+        self._procedure = Procedure(procedure, timers, self._conclude, self._conclude)
 
     def _conclude(self, outcome: Exception | None) -> None:
         self._outcomes.append(outcome)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from ottla.base.ids import TopicPartition
 from ottla.testing.sim.cluster.cluster_health import is_whole, what_is_amiss
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
+from ottla.testing.sim.faults.fault import BEFORE_ALL
 from ottla.testing.sim.faults.nemesis import Nemesis
 from ottla.testing.sim.invariants.all_invariants import make_invariants
 from ottla.testing.sim.invariants.groups_go_on import GroupsGoOn
@@ -104,6 +105,7 @@ class SimulatedRun:
     def _play(self) -> None:
         simulation = self.cluster.simulation
         self._phase = "starting"
+        self.nemesis.plan([fault for fault in self.plan.faults if fault.at_ms == BEFORE_ALL])
         self.cluster.start()
         self.cluster.create_topics(*self.topics)
         self._on_step = on_steps(self.history.invariants, simulation.clock)
@@ -112,7 +114,7 @@ class SimulatedRun:
         self.nemesis.note("the cluster is up")
         for actor in self.actors:
             actor.begin()
-        self.nemesis.plan(self.plan.faults)
+        self.nemesis.plan([fault for fault in self.plan.faults if fault.at_ms != BEFORE_ALL])
         simulation.run_for(self.plan.duration_ms)
         self.nemesis.note("the faults are over")
         self.nemesis.end_all()

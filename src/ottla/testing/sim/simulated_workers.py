@@ -134,13 +134,13 @@ class SimulatedWorkers:
         elif self._paused and self._timers.agenda.is_firing and self._random.random() < _LOOP_LETS_GO_ON:
             job = self._random.choice(list(self._paused)).thread
             if not job.is_over:
-                job.go_on()
+                job.resume()
 
     def _work(self, job: _Job) -> None:
         """The job goes on to where it pauses next, unless it has meanwhile gone on to its end."""
         self._paused.pop(job, None)
         if not job.thread.is_over:
-            job.thread.go_on()
+            job.thread.resume()
         problem = job.thread.problem
         if problem is not None and not isinstance(problem, Exception):
             raise problem

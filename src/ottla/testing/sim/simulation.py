@@ -49,6 +49,8 @@ class Simulation:
         self.steps = 0
         self.after_step: Callable[[], None] | None = None
         """Called when something has happened, to look at it."""
+        self.watchers: dict[Callable[[], None], None] = {}
+        """Called after that, to do something about it."""
         self._trace = blake2b(digest_size=16)
         self.fabric = Fabric(self.agenda, self.chance("network"), weather, self._trace.update)
         self._default_host: Host | None = None
@@ -82,6 +84,8 @@ class Simulation:
         is_done = self.agenda.fire_next()
         if self.after_step is not None:
             self.after_step()
+        for watch in list(self.watchers):
+            watch()
         return is_done
 
     def run_until(self, is_so: Callable[[], bool], most_ms: int = 60_000) -> None:

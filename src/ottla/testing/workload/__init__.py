@@ -2,6 +2,7 @@
 
 plans            what is sent, as data
 drawing          the program of a seed
+variants         the same where nodes are killed meanwhile, or some lanes have fewer rights
 conversations    the requests of a lane, without I/O
 ledger           what became of each batch, held against what readers have seen
 reading          whole partitions read back, by Fetch and from files

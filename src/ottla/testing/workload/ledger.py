@@ -5,6 +5,9 @@ without acknowledgement (acks=0) that a node has handled is somewhere, once, in 
 reader that sees it places it. One that was refused, or whose transaction was aborted, is seen by nobody who asks for
 committed records. What no lane has sent is seen by nobody. A compacted topic may have lost a record only to a later one
 of the same key.
+
+Where nodes are killed, what was sent without acks=all may be gone, and what a plain producer had no answer for may be
+there or not, until every replica was read (`settle`).
 """
 
 from collections import Counter, defaultdict
@@ -43,7 +46,7 @@ class SentTransaction:
 
 
 class SentBatch:
-    __slots__ = ("append_time_ms", "base_offset", "fate", "lane", "plan", "transaction")
+    __slots__ = ("append_time_ms", "base_offset", "fate", "lane", "may_be_lost", "plan", "transaction", "was_seen")
 
     def __init__(self, lane: LanePlan, plan: BatchPlan, transaction: SentTransaction | None) -> None:
         self.lane = lane
@@ -51,6 +54,9 @@ class SentBatch:
         self.transaction = transaction
         self.fate = Fate.OPEN
         self.base_offset = -1
+        self.may_be_lost = False
+        """Its leader may have died before a follower had it: it was not sent with acks=all."""
+        self.was_seen = False
         self.append_time_ms = -1
         """What a topic with LogAppendTime has stamped its records with, where that is known."""
 
@@ -64,7 +70,7 @@ class SentBatch:
 
     @property
     def must_be_there(self) -> bool:
-        return self.fate in (Fate.ACKNOWLEDGED, Fate.UNANSWERED)
+        return self.fate in (Fate.ACKNOWLEDGED, Fate.UNANSWERED) and not self.may_be_lost
 
     @property
     def must_be_committed(self) -> bool:
@@ -75,6 +81,11 @@ class SentBatch:
     def may_be_committed(self) -> bool:
         is_undone = self.transaction is not None and self.transaction.ending is Ending.ABORTED
         return self.fate is not Fate.REFUSED and not is_undone
+
+    @property
+    def is_committed(self) -> bool:
+        """As far as anybody knows."""
+        return self.must_be_committed or (self.was_seen and self.may_be_committed)
 
 
 class SeenRecord(NamedTuple):
@@ -159,6 +170,7 @@ class Ledger:
     ) -> None:
         plan = sent.plan
         where = f"{reader}: {place} offset {seen.offset}"
+        sent.was_seen = True
         if sent.base_offset < 0:
             sent.base_offset = seen.offset - index  # nobody was told: this reader is the first to see it
         if plan.place != place or seen.offset != sent.base_offset + index:
@@ -200,6 +212,16 @@ class Ledger:
                     self.tell(f"{reader}: {place} offset {offset} is missing: {sent}, record {index}")
         return gone
 
+    def settle(self) -> None:
+        """Nothing is on its way any more, and every replica was read: what was there stays, and nothing is added."""
+        for sent in self.sent:
+            if sent.fate is not Fate.OPEN and not sent.may_be_lost:
+                continue
+            if sent.was_seen:
+                sent.fate, sent.may_be_lost = Fate.UNANSWERED, False
+            elif not sent.plan.topic.is_compacted:  # there it may be gone already
+                sent.fate = Fate.REFUSED
+
     def check_orders(self) -> None:
         """What a connection sent to a partition is there in that order."""
         last: dict[tuple[str, TopicPartition], SentBatch] = {}
@@ -212,8 +234,13 @@ class Ledger:
                 self.tell(f"out of order: {sent} comes before {before}")
             last[key] = sent
 
-    def check_gaps(self, place: TopicPartition, offsets: Sequence[int], end_offset: int) -> None:
-        """Offsets without a record are those of markers, one for each transaction that had this partition."""
+    def check_gaps(
+        self, place: TopicPartition, offsets: Sequence[int], end_offset: int, *, has_kills: bool = False
+    ) -> None:
+        """Offsets without a record are those of markers, one for each transaction that had this partition.
+
+        A coordinator that did not hear of a marker before it, or its leader, was killed, writes it again.
+        """
         touched = [one for one in self.transactions if place in one.places and one.ending is not Ending.OPEN]
         written = {
             id(sent.transaction)
@@ -222,7 +249,7 @@ class Ledger:
         }
         least = sum(1 for one in touched if id(one) in written)
         gaps = end_offset - len(offsets)
-        if not least <= gaps <= len(touched):
+        if gaps < least or (gaps > len(touched) and not (has_kills and touched)):
             self.tell(f"{place}: {gaps} offsets up to {end_offset} have no record, and {least} transactions ended here")
 
     def counts(self) -> Counter[str]:
@@ -245,7 +272,7 @@ class Ledger:
 
 def _committed_records(sent: Iterable[SentBatch]) -> Iterator[tuple[int, RecordPlan]]:
     for one in sent:
-        if one.must_be_committed:
+        if one.is_committed:
             for index, record in enumerate(one.plan.records):
                 yield one.base_offset + index, record
 

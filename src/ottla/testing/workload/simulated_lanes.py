@@ -29,7 +29,7 @@ class SimulatedLane:
         self._clients: dict[int, SimulatedClient] = {}
         self._asked: Sequence[Ask] = ()
         self._goes_on_us = 0
-        self._go_on(None)
+        self._resume(None)
 
     def step(self) -> None:
         """Goes on if all replies are here. Raises `HungUp`, and whatever the conversation raises."""
@@ -44,9 +44,9 @@ class SimulatedLane:
                 if client.is_closed:
                     raise HungUp(f"{client.name}: the node hung up")
                 return
-        self._go_on([self._clients[one.node].responses.pop(0) if one.has_response else None for one in self._asked])
+        self._resume([self._clients[one.node].responses.pop(0) if one.has_response else None for one in self._asked])
 
-    def _go_on(self, replies: list[Any] | None) -> None:
+    def _resume(self, replies: list[Any] | None) -> None:
         try:
             self._asked = next(self._conversation) if replies is None else self._conversation.send(replies)
         except StopIteration as end:

@@ -11,10 +11,66 @@ The taker of a frame may ask for no more: what was received beyond it waits, and
 
 from collections.abc import Callable
 from struct import Struct
+from typing import Final
 
 from ottla.base.errors import RemoteProtocolError
-from ottla.base.lent import Lent, Seen, lend
-from ottla.wire.exchange.spare_buffers import LEAST_BYTES, SpareBuffers
+from ottla.base.lent import Lent, Seen, give_back, lend
+
+# Buffers of large frames that were read up, kept for the next ones.
+#
+# Fresh memory for a frame of some megabytes costs more than receiving into it: the system hands it out page by page,
+# and clears each. A buffer is taken back only when nobody looks into it any more, which Python can tell: a `bytearray`
+# of which a view is alive cannot be shortened.
+
+LEAST_BYTES: Final = 128 << 10
+"""Smaller frames are not worth it."""
+_STEP_BYTES: Final = 64 << 10
+_MOST_BUFFERS: Final = 4
+
+
+class SpareBuffers:
+    """One client's, of at most so many bytes together."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._buffers: list[bytearray] = []
+
+    @property
+    def kept_bytes(self) -> int:
+        return sum(map(len, self._buffers))
+
+    def take(self, size: int) -> bytearray:
+        """One with room for so many bytes, whatever is in it.
+
+        The one that was given last, because the processor may still have it at hand. A new one has some room to spare,
+        as the next frame may be a little larger.
+        """
+        for index in range(len(self._buffers) - 1, -1, -1):
+            if len(self._buffers[index]) >= size:
+                return self._buffers.pop(index)
+        return bytearray((size // _STEP_BYTES + 2) * _STEP_BYTES)
+
+    def give(self, buffer: bytearray) -> bool:
+        """Returns whether it is kept. One that is still in use, or that there is no room for, is not."""
+        if len(buffer) < LEAST_BYTES:
+            return False
+        try:
+            del buffer[-1:]
+        except BufferError:
+            return False
+        while self._buffers and (
+            len(self._buffers) == _MOST_BUFFERS or self.kept_bytes + len(buffer) > self._most_bytes
+        ):
+            smallest = min(self._buffers, key=len)
+            if len(smallest) >= len(buffer):
+                return False
+            self._buffers.remove(smallest)
+        if len(buffer) > self._most_bytes:
+            return False
+        give_back(buffer, len(buffer))
+        self._buffers.append(buffer)
+        return True
+
 
 _unpack_size = Struct(">i").unpack_from
 _SIZE = 4
@@ -26,6 +82,27 @@ TakeFrame = Callable[[Lent], bool]
 """Is lent a frame without its size: the next bytes may overwrite it. Returns whether it takes more."""
 TakeOwnFrame = Callable[[memoryview], bool]
 """The same for a frame that has a buffer of its own, and may be kept."""
+
+
+def whole_frames_in_python(received: Lent, most_bytes: int) -> tuple[list[Lent], int]:
+    """The frames, without their sizes, that all bytes of `received` are there of, and where the first other begins:
+    it is cut off, or its size is negative or more than `most_bytes`.
+    """
+    frames, at, count = list[Lent](), 0, len(received)
+    while count - at >= _SIZE:
+        (size,) = _unpack_size(received, at)
+        end = at + _SIZE + size
+        if not 0 <= size <= most_bytes or end > count:
+            break
+        frames.append(received[at + _SIZE : end])
+        at = end
+    return frames, at
+
+
+try:
+    from ottla.wire._native import whole_frames
+except ImportError:  # there was no C compiler when the package was installed
+    whole_frames = whole_frames_in_python
 
 
 class FrameTooLarge(RemoteProtocolError):
@@ -85,26 +162,19 @@ class Frames:
 
     def take(self, received: Lent, take_frame: TakeFrame) -> None:
         """Hands on the whole frames in `received`, and keeps what is left of it. Raises `FrameTooLarge`."""
-        at, count, max_bytes = 0, len(received), self._max_bytes
-        while count - at >= _SIZE:
-            (size,) = _unpack_size(received, at)
-            if not 0 <= size <= max_bytes:
-                raise self._too_large(size)
-            end = at + _SIZE + size
-            if end > count:
-                break
-            takes_more = take_frame(received[at + _SIZE : end])
-            at = end
-            if not takes_more:
-                self._waiting = bytearray(received[at:])  # A batch in it may be given its offset in place.
+        frames, rest_at = whole_frames(received, self._max_bytes)
+        for number, frame in enumerate(frames, 1):
+            if not take_frame(frame):
+                end = sum(map(len, frames[:number])) + _SIZE * number
+                self._waiting = bytearray(received[end:])  # A batch in it may be given its offset in place.
                 return
-        if at < count:
-            self._begin(received[at:])
+        if rest_at < len(received):
+            self._begin(received[rest_at:])
 
     def take_waiting(self, take_frame: TakeFrame) -> None:
         """As `take`, for what a taker did not take before."""
         waiting, self._waiting = self._waiting, bytearray()
-        self.take(lend(waiting), take_frame)
+        self.take(lend(memoryview(waiting)), take_frame)
 
     def room(self) -> memoryview:
         """Where the next bytes of the frame that has begun belong. To be released before `fill`."""
@@ -147,6 +217,7 @@ class Frames:
         return FrameTooLarge(f"a frame of {size} bytes is not within {self._limit_name}={self._max_bytes}")
 
     def _begin(self, rest: Lent) -> None:
+        """A frame is not whole; or it is, and its size is not allowed."""
         self._wants = _SIZE + self._announced(rest, 0) if len(rest) >= _SIZE else _SIZE
         first = self._wants if self._wants <= self._trusted_bytes else _FIRST_BUFFER
         if self._spare is not None and LEAST_BYTES <= self._wants <= self._trusted_bytes:

@@ -1,49 +1,43 @@
-"""A client's requests on their way out of one connection: what its transport has not taken yet.
-
-A request without a response (Produce with acks=0) is over when its bytes are gone: `leaves_after` and `left`.
-"""
+"""A client's bytes on their way out of one connection: what its transport has not taken yet."""
 
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 from ottla.base.ports import Buffer, Transport
-
-AskedT = TypeVar("AskedT")
 
 _MOST_PARTS: Final = 64
 
 
-class Outgoing(Generic[AskedT]):
-    """Sending raises `OSError` when the transport is broken. What it does not take at once waits for `go_on`."""
+class Outgoing:
+    """Sending raises `OSError` when the transport is broken. What it does not take at once waits for `send_rest`.
 
-    __slots__ = ("_leaving", "_parts_queued", "_parts_sent", "_unsent")
+    `parts_sent` counts all that have left.
+    """
+
+    __slots__ = ("_unsent", "parts_sent")
 
     def __init__(self) -> None:
         self._unsent: deque[Buffer] = deque()
-        self._parts_queued = self._parts_sent = 0
-        self._leaving: deque[tuple[int, AskedT]] = deque()
-        """Requests without a response, until as many parts are sent."""
+        self.parts_sent = 0
 
     def send(self, transport: Transport, parts: list[Any]) -> bool:
         """Behind all that waits. Returns whether everything is sent."""
         if self._unsent or len(parts) > _MOST_PARTS:
             has_to_wait = bool(self._unsent)
-            self._queue(parts)
-            return not has_to_wait and self.go_on(transport)
+            self._unsent.extend(parts)
+            return not has_to_wait and self.send_rest(transport)
         try:
             sent = transport.send_parts(parts, more=False)
         except BlockingIOError:
             sent = 0
         if sent == sum(map(len, parts)):  # mostly
-            self._parts_queued += len(parts)
-            self._parts_sent += len(parts)
+            self.parts_sent += len(parts)
             return True
-        self._queue(parts)
+        self._unsent.extend(parts)
         self._drop_sent(sent, parts)
         return False
 
-    def go_on(self, transport: Transport) -> bool:
+    def send_rest(self, transport: Transport) -> bool:
         """The transport may take more. Returns whether everything is sent."""
         unsent = self._unsent
         has_to_wait = False
@@ -55,26 +49,8 @@ class Outgoing(Generic[AskedT]):
             pass
         return not unsent
 
-    def leaves_after(self, parts: int, asked: AskedT) -> None:
-        """A request without a response. It is over when so many parts are sent that are not handed over yet."""
-        self._leaving.append((self._parts_queued + parts, asked))
-
-    def left(self) -> Iterator[AskedT]:
-        """The requests without a response whose bytes are sent. They are told once."""
-        while self._leaving and self._leaving[0][0] <= self._parts_sent:
-            yield self._leaving.popleft()[1]
-
-    def leaving(self) -> list[AskedT]:
-        """Those whose bytes are not sent yet."""
-        return [asked for _, asked in self._leaving]
-
     def clear(self) -> None:
         self._unsent.clear()
-        self._leaving.clear()
-
-    def _queue(self, parts: list[Any]) -> None:
-        self._unsent.extend(parts)
-        self._parts_queued += len(parts)
 
     def _drop_sent(self, sent: int, parts: list[Buffer]) -> bool:
         """Returns whether something of these parts was not taken."""
@@ -84,5 +60,5 @@ class Outgoing(Generic[AskedT]):
                 return True
             sent -= len(part)
             self._unsent.popleft()
-            self._parts_sent += 1
+            self.parts_sent += 1
         return False

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from ottla.broker.access.denials import LONGEST_NAME, MOST_PER_SECOND, Denials
+from ottla.serving.access.denials import LONGEST_NAME, MOST_PER_SECOND, Denials
 from ottla.wire.acls import AclOperation, AclResource
 
 NASTY = 'x"}\n{"event": "allowed"}\r\x1b[2J\u2028end'

@@ -4,10 +4,10 @@ Expected values are the replies of a single Apache Kafka 4.3.1 node to the same 
 """
 
 import pytest
-from admin_node import AdminNode
 
 from ottla.wire import messages as m
 from ottla.wire.errors import ErrorCode as E
+from tests.unit.broker.admin_node import AdminNode
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)

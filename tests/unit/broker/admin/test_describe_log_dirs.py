@@ -3,10 +3,10 @@
 import errno
 
 import pytest
-from brokers import TestNode, batch
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
+from tests.unit.broker.brokers import TestNode, batch
 
 
 @pytest.fixture

@@ -1,14 +1,14 @@
 """Client quotas, held to what Apache Kafka 4.3.1 answered to the same requests."""
 
 import pytest
-from admin_node import AdminNode
-from brokers import TestNode
 
 from ottla.machines.metadata.image.quotas_image import quota_record
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterClientQuotasRequest as Alter
 from ottla.wire.messages import AlterClientQuotasResponse
 from ottla.wire.messages import DescribeClientQuotasRequest as Describe
+from tests.unit.broker.admin_node import AdminNode
+from tests.unit.broker.brokers import TestNode
 
 EXACTLY, DEFAULT, ANY = 0, 1, 2
 

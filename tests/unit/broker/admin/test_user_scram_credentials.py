@@ -3,12 +3,12 @@
 import hashlib
 
 import pytest
-from admin_node import AdminNode
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterUserScramCredentialsRequest as Alter
 from ottla.wire.messages import DescribeConfigsRequest as DescribeConfigs
 from ottla.wire.messages import DescribeUserScramCredentialsRequest as Describe
+from tests.unit.broker.admin_node import AdminNode
 
 SHA_256, SHA_512, NO_MECHANISM = 1, 2, 9
 

@@ -3,14 +3,14 @@
 from types import SimpleNamespace
 
 import pytest
-from brokers import TestNode
 
-from ottla.broker.cluster.api_versions import handle_unsupported
-from ottla.broker.dispatch import ROUTES
+from ottla.apis.table import served_by_brokers
 from ottla.runtime.request import RefusedRequest, RequestContext
+from ottla.serving.api_versions import handle_unsupported
 from ottla.wire.apis import ApiKey, api
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ApiVersionsRequest, FeatureLevelRecord
+from tests.unit.broker.brokers import TestNode
 
 VERSIONS = range(5)
 
@@ -23,9 +23,16 @@ def request(name="a-client", version="1.0", api_version=3):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_is_routed_is_advertised_and_nothing_else(version):
-    reply = TestNode().send(request(api_version=version), version)
-    assert [key.api_key for key in reply.api_keys] == sorted(ROUTES)
+    node = TestNode()
+    node.broker.client_metrics.is_on = True
+    reply = node.send(request(api_version=version), version)
+    assert [key.api_key for key in reply.api_keys] == sorted(served_by_brokers())
     assert reply.error_code == ErrorCode.NONE
+
+
+def test_where_metrics_of_clients_are_not_shown_it_is_not_advertised_that_they_are_taken():
+    advertised = {key.api_key for key in TestNode().send(request(), 3).api_keys}
+    assert {71, 72} == set(served_by_brokers()) - advertised
 
 
 def test_every_api_is_advertised_with_the_versions_of_kafka():

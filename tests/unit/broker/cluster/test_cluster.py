@@ -1,10 +1,10 @@
 """DescribeCluster, held to what Apache Kafka 4.3.1 answered to the same requests."""
 
 import pytest
-from brokers import TestNode
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeClusterRequest
+from tests.unit.broker.brokers import TestNode
 
 
 def node_with_two_brokers():

@@ -1,13 +1,13 @@
 """Requests that the controller decides: they reach it whole, and its answer or its absence reaches the client."""
 
 import pytest
-from admin_node import AdminNode
-from brokers import TestNode
 
 from ottla.runtime.channels import Caller
 from ottla.runtime.request import ClientConnection
 from ottla.wire import messages as m
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.admin_node import AdminNode
+from tests.unit.broker.brokers import TestNode
 
 TIMED_OUT, NOT_CONTROLLER = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER
 

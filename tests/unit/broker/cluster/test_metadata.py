@@ -1,12 +1,12 @@
 """Metadata, held to what Apache Kafka 4.3.1 answered to the same requests."""
 
 import pytest
-from brokers import TestNode, topic_id_of
 
 from ottla.runtime.channels import Caller
 from ottla.runtime.request import ClientConnection
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateTopicsRequest, CreateTopicsResponse, MetadataRequest, RegisterBrokerRecord
+from tests.unit.broker.brokers import TestNode, topic_id_of
 
 Asked = MetadataRequest.MetadataRequestTopic
 UNKNOWN_ID = b"x" * 16

@@ -1,9 +1,8 @@
 """DescribeTopicPartitions, held to what Apache Kafka 4.3.1 answered to the same requests."""
 
-from brokers import TestNode, topic_id_of
-
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeTopicPartitionsRequest as Request
+from tests.unit.broker.brokers import TestNode, topic_id_of
 
 
 def ask(node, *names, limit=2000, cursor=None):

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from brokers import NODE_ID, TestNode
-
 from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.machines.coordinator_machine import (
     CoordinatorDecision,
@@ -16,6 +14,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import OffsetCommitKey, OffsetCommitValue
 from ottla.wire.record_values import CoordinatorTopic
+from tests.unit.broker.brokers import NODE_ID, TestNode
 
 TOPIC = "numbers"
 T = "a timer", "any key", None
@@ -103,6 +102,7 @@ class Bench:
         self.made: list[Numbers] = []
         self.coordinator: TopicCoordinator[Numbers] = TopicCoordinator(
             self.node.broker.partitions,
+            self.node.broker.world,
             CoordinatorTopic.CONSUMER_OFFSETS,
             TOPIC,
             "offsets.topic.num.partitions",

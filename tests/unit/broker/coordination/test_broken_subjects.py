@@ -4,11 +4,11 @@ import logging
 from typing import Any
 
 import pytest
-from numbers_bench import Bench, Numbers, Told, record
 
 from ottla.machines.coordinator_machine import Broken, CoordinatorDecision, Timer
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
+from tests.unit.broker.coordination.numbers_bench import Bench, Numbers, Told, record
 
 BAD = -13
 """A number that a machine cannot take."""
@@ -45,7 +45,7 @@ def test_a_command_that_raises_takes_its_subject_offline(caplog: pytest.LogCaptu
     assert put(bench, "a", 2).errors == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
     assert put(bench, "b", 2).replies == ["b: 1 -> 2"]
     assert [entry.getMessage() for entry in caplog.records if entry.levelno == logging.ERROR] == [
-        "a is broken, and offline until numbers-0 is loaded anew"
+        "a failed, and is unavailable until numbers-0 is loaded again"
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_command_that_only_reads_costs_its_client_alone(
     assert waiting.errors == []
     assert put(bench, "a", 2).replies == ["a: 1 -> 2"]
     [logged] = [entry for entry in caplog.records if entry.levelno == logging.ERROR]
-    assert logged.getMessage() == "nothing could be decided about a of numbers-0"
+    assert logged.getMessage() == "a command about a of numbers-0 failed"
     assert logged.exc_info is not None
 
 

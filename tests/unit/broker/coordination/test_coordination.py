@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from brokers import NODE_ID
-from numbers_bench import TOPIC, Bench, Numbers, T, Told, follower_fetched, of_two_replicas, record
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.coordination.loading import Loading
@@ -14,6 +12,17 @@ from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, Time
 from ottla.records.control import EndTransactionMarker
 from ottla.wire.errors import ErrorCode
 from ottla.wire.record_values import CoordinatorTopic
+from tests.unit.broker.brokers import NODE_ID
+from tests.unit.broker.coordination.numbers_bench import (
+    TOPIC,
+    Bench,
+    Numbers,
+    T,
+    Told,
+    follower_fetched,
+    of_two_replicas,
+    record,
+)
 
 
 class Silent:
@@ -171,7 +180,7 @@ def test_each_topic_has_its_own_buffer_size(
     bench.put("a", 1)
     node = bench.stopped(**{setting: "777"})
     monkeypatch.setattr(PartitionLog, "read", noted)
-    Loading(node.broker.partitions, node.partition(TOPIC), topic, Numbers(), Silent()).read_on()
+    Loading(node.broker.partitions, node.broker.world, node.partition(TOPIC), topic, Numbers(), Silent()).read_on()
     assert sizes[0] == 777
 
 
@@ -353,3 +362,22 @@ def test_the_size_of_a_topic_that_does_not_exist_yet_is_known() -> None:
     bench.node.delete_topic(TOPIC)
     assert bench.coordinator.partition_count == 50
     assert TopicPartition(TOPIC, 0) not in bench.node.broker.partitions
+
+
+def test_however_many_decisions_are_committed_at_once_each_may_lead_to_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As the end of a transaction leads to its completion: where nothing is gathered, it is written at once."""
+    bench = Bench(linger_ms=0, **of_two_replicas())
+    told: list[str] = []
+
+    def then(reply: Any) -> None:
+        told.append(reply)
+        bench.put("more", len(told))
+
+    for number in range(300):
+        bench.coordinator.submit("any key", lambda machine, _, at=number: machine.put("a", at), then, told.append)
+    assert told == []
+    follower_fetched(bench)
+    assert told == [f"a: {number - 1 if number else None} -> {number}" for number in range(300)]
+    assert caplog.records == []

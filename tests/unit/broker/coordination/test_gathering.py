@@ -4,15 +4,16 @@ from errno import ENOSPC
 from typing import Any
 
 import pytest
-from numbers_bench import Bench, Told, follower_fetched, of_two_replicas, record
 
 from ottla.broker.coordination.gathered_batch import GatheredBatch
 from ottla.broker.coordination.waiters import ParkedRequest
+from ottla.broker.partitions import quick_append
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.coordinator_machine import Answer, CoordinatorDecision, Timer, TransactionStamp
 from ottla.records.control import EndTransactionMarker
 from ottla.runtime.attribution import work_for
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.coordination.numbers_bench import Bench, Told, follower_fetched, of_two_replicas, record
 
 STAMP = TransactionStamp(7, 3)
 
@@ -195,8 +196,12 @@ class FullDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_full = True
-        for name in ("append", "append_assigned"):
-            monkeypatch.setattr(Partition, name, self._failing(getattr(Partition, name)))
+        for owner, name in (
+            (Partition, "append_as_leader"),
+            (Partition, "append_made_here"),
+            (quick_append, "append_made_here"),
+        ):
+            monkeypatch.setattr(owner, name, self._failing(getattr(owner, name)))
 
     def _failing(self, append: Any) -> Any:
         def fails(partition: Partition, *args: Any) -> Any:

@@ -3,8 +3,6 @@
 from random import Random
 
 import pytest
-from numbers_bench import Bench, Told, of_two_replicas
-from test_gathering import FullDisk, Turns
 
 from ottla.machines.coordinator_machine import TransactionStamp
 from ottla.records.batch import batches
@@ -13,6 +11,8 @@ from ottla.records.reader import read_records
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import OffsetCommitValue
 from ottla.wire.record_values import decode_versioned
+from tests.unit.broker.coordination.numbers_bench import Bench, Told, of_two_replicas
+from tests.unit.broker.coordination.test_gathering import FullDisk, Turns
 
 LEADER, FOLLOWER = 1, 2
 

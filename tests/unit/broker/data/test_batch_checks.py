@@ -1,13 +1,13 @@
 """Batches that are checked by a worker, and what waits for them."""
 
 import pytest
-from brokers import TestNode, batch, only, produce_request, produced, values_in
 
 from ottla.broker.data import batch_checks, produce
 from ottla.records.batch import complete_batches
 from ottla.records.header import Compression
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceRequest
+from tests.unit.broker.brokers import TestNode, batch, only, produce_request, produced, values_in
 
 CODECS = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD]
 SMALL = b"s" * 1000

@@ -3,7 +3,6 @@
 import errno
 
 import pytest
-from brokers import NOW_MS, TestNode, batch, fetch_request, only, produced, values_in
 
 from ottla.base.ports import ColdRead
 from ottla.broker.partitions.cold_reads import MOST_ROUNDS
@@ -12,6 +11,7 @@ from ottla.log.producer_state import AppendOrigin
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.testing.memory_disk import MemoryFile
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.brokers import NOW_MS, TestNode, batch, fetch_request, only, produced, values_in
 
 FILES = [".log", ".index", ".txnindex"]
 
@@ -22,7 +22,7 @@ def node() -> TestNode:
     node = TestNode()
     node.create_topic("orders", partitions=2, index_interval_bytes="1")
     for index in range(2):
-        append = node.partition("orders", index).append
+        append = node.partition("orders", index).append_as_leader
         for value in (b"a", b"b", b"c", b"d"):
             append(batch(value))
         append(produced(7, 0, b"aborted", transactional=True))

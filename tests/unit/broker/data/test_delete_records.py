@@ -1,10 +1,10 @@
 """DeleteRecords (KIP-107)."""
 
 import pytest
-from brokers import TestNode, batch, fetch_request, only, values_in
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DeleteRecordsRequest
+from tests.unit.broker.brokers import TestNode, batch, fetch_request, only, values_in
 
 HIGH_WATERMARK = -1
 
@@ -97,7 +97,7 @@ def test_the_new_start_survives_a_restart(node):
     from ottla.broker.partitions.background import Background
 
     delete(node, 2)
-    Background(node.broker.partitions).checkpoint()
+    Background(node.broker.partitions, node.broker.world).checkpoint()
     node.logs.close()
     again = TestNode(node.disk, node.image)
     assert again.partition().log.log_start_offset == 2

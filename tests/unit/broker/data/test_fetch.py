@@ -3,7 +3,16 @@
 import errno
 
 import pytest
-from brokers import (
+
+from ottla.broker.data import plain_fetch
+from ottla.broker.partitions.partition import Partition
+from ottla.log.outcomes import FileSlice
+from ottla.log.producer_state import AppendOrigin
+from ottla.records.batch import complete_batches
+from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import FetchRequest
+from tests.unit.broker.brokers import (
     NOW_MS,
     TestNode,
     batch,
@@ -13,31 +22,15 @@ from brokers import (
     topic_id_of,
     values_in,
 )
-from repeated_fetches import ask_undecoded
-
-from ottla.broker.data import fetch, repeated_fetch
-from ottla.broker.data.ordinary_fetch import find_ordinary, read_ordinary
-from ottla.broker.partitions.partition import Partition
-from ottla.log.outcomes import FileSlice
-from ottla.log.producer_state import AppendOrigin
-from ottla.records.batch import complete_batches
-from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
-from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import FetchRequest
 
 VERSIONS = range(4, 19)
 
 
-@pytest.fixture(autouse=True, params=["the short way", "the long way", "undecoded"])
+@pytest.fixture(autouse=True, params=["compiled", "in Python"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fetch of one partition has a way of its own, and so has one that comes again. Whatever they are asked, the long
-    way must answer the same.
-    """
-    if request.param == "the long way":
-        monkeypatch.setattr(fetch, "find_ordinary", lambda *_: None)
-    if request.param == "undecoded":
-        monkeypatch.setattr(TestNode, "ask", ask_undecoded)
-        monkeypatch.setattr(repeated_fetch, "read_from_memory", lambda part: part.read())
+    """Plain fetches are read by compiled code, where there is any. `Fetch` must answer the same."""
+    if request.param == "in Python":
+        monkeypatch.setattr(plain_fetch, "read_all_plain", plain_fetch.read_none)
 
 
 @pytest.fixture
@@ -305,7 +298,7 @@ def test_an_unknown_topic_id(node):
 
 def transactions(node: TestNode) -> None:
     """Offset 0 aborted by producer 7, its marker at 1; 2 of producer 8, undecided; 3 plain."""
-    append = node.partition().append
+    append = node.partition().append_as_leader
     append(produced(7, 0, b"aborted", transactional=True))
     marker = build_end_transaction_marker(EndTransactionMarker(False, 0), 7, 0, NOW_MS)
     append(marker, AppendOrigin.COORDINATOR)
@@ -333,7 +326,7 @@ def test_read_committed_hears_of_the_aborted_transactions_in_what_it_is_sent_and
     """As with Kafka, up to the next entry of the offset index: there may be some just past what is sent."""
     node = TestNode()
     node.create_topic(index_interval_bytes="1")
-    append = node.partition().append
+    append = node.partition().append_as_leader
     for sequence in range(100):
         append(produced(7, sequence, b"aborted", transactional=True))
         append(build_end_transaction_marker(EndTransactionMarker(False, 0), 7, 0, NOW_MS), AppendOrigin.COORDINATOR)
@@ -351,12 +344,12 @@ def test_read_committed_at_its_end_hears_of_no_aborted_transactions(node):
 
 
 def test_a_reader_of_committed_records_waits_for_the_decision(node):
-    node.partition().append(produced(8, 0, b"mine", transactional=True))
+    node.partition().append_as_leader(produced(8, 0, b"mine", transactional=True))
     reply = node.ask(fetch_request(0, isolation_level=1, max_wait_ms=500), 12)
     node.produce(batch(b"plain"))
     assert not reply.is_here
     marker = build_end_transaction_marker(EndTransactionMarker(True, 0), 8, 0, NOW_MS)
-    node.partition().append(marker, AppendOrigin.COORDINATOR)
+    node.partition().append_as_leader(marker, AppendOrigin.COORDINATOR)
     node.broker.partitions.purgatory.wake(node.partition())
     assert values_in(only(reply.message))[:2] == [b"mine", b"plain"]
 
@@ -406,33 +399,3 @@ def test_a_waiting_fetch_whose_disk_fails_is_told_so_and_the_producer_that_wakes
     monkeypatch.setattr(Partition, "read", fails)
     assert node.produce(batch(b"b")).error_code == ErrorCode.NONE
     assert only(reply.message).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-
-
-def test_a_fetch_of_one_partition_with_something_to_read_is_ordinary_and_others_are_not(node):
-    node.produce(batch(b"a"))
-    node.create_topic("shared", replicas=(2, 1))
-
-    def is_ordinary(offset=0, version=11, **fields):
-        return reads(version, fetch_request(offset, **fields))
-
-    def reads(version, request):
-        partitions = node.broker.partitions
-        partition = find_ordinary(partitions, version, request)
-        return partition is not None and read_ordinary(partitions, partition, version, request, 1 << 20) is not None
-
-    assert is_ordinary()
-    assert is_ordinary(current_leader_epoch=0, max_wait_ms=500)
-    assert not is_ordinary(1, max_wait_ms=500)
-    assert not is_ordinary(2)
-    assert not is_ordinary(topic="nothing")
-    assert not is_ordinary(topic="shared")
-    assert not is_ordinary(current_leader_epoch=7)
-    assert not is_ordinary(last_fetched_epoch=0)
-    assert not is_ordinary(replica_id=2)
-    assert is_ordinary(isolation_level=1)
-    assert not is_ordinary(rack_id="r")
-    assert not is_ordinary(session_epoch=0)
-    assert not is_ordinary(session_id=5)
-    assert not is_ordinary(min_bytes=1 << 16, max_wait_ms=500)
-    assert is_ordinary(min_bytes=1 << 16)
-    assert not reads(11, several((0, 0), (1, 0)))

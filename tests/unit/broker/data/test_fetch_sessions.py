@@ -1,10 +1,10 @@
 """Incremental fetch sessions (KIP-227), as a conversation between a client and the node."""
 
 import pytest
-from brokers import NODE_ID, TestNode, batch, topic_id_of, values_in
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest
+from tests.unit.broker.brokers import NODE_ID, TestNode, batch, topic_id_of, values_in
 
 TWO_MINUTES_MS = 120_000
 

@@ -1,10 +1,10 @@
 """What a leader takes from its followers' fetches: up to where they have the log, and from where."""
 
 import pytest
-from brokers import TestNode, batch, fetch_request, only, produce_request, values_in
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DeleteRecordsRequest
+from tests.unit.broker.brokers import TestNode, batch, fetch_request, only, produce_request, values_in
 
 FOLLOWER = 2
 

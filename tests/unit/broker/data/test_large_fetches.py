@@ -4,7 +4,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from brokers import TestNode, batch
 
 from ottla.broker.data import fetch
 from ottla.log.outcomes import FileSlice
@@ -13,6 +12,7 @@ from ottla.testing.memory_disk import MemoryFile
 from ottla.wire.codec import decode, encode
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest
+from tests.unit.broker.brokers import TestNode, batch
 
 MANY = 1500
 THERE = 40

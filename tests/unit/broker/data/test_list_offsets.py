@@ -1,10 +1,10 @@
 """ListOffsets: offsets of times, and of the special times."""
 
 import pytest
-from brokers import NOW_MS, TestNode, batch, only, produced
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ListOffsetsRequest
+from tests.unit.broker.brokers import NOW_MS, TestNode, batch, only, produced
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 VERSIONS = range(1, 12)
@@ -85,13 +85,13 @@ def test_an_empty_log_has_no_largest_timestamp_and_no_record_of_any_time():
 
 
 def test_latest_for_read_committed_is_the_last_stable_offset(node):
-    node.partition().append(produced(7, 0, transactional=True))
+    node.partition().append_as_leader(produced(7, 0, transactional=True))
     assert find(node, LATEST)[2] == 4
     assert find(node, LATEST, isolation_level=1)[2] == 3
 
 
 def test_a_time_beyond_the_last_stable_offset_is_not_found(node):
-    node.partition().append(produced(7, 0, transactional=True, timestamp=NOW_MS))
+    node.partition().append_as_leader(produced(7, 0, transactional=True, timestamp=NOW_MS))
     assert find(node, NOW_MS)[2] == 3
     assert find(node, NOW_MS, isolation_level=1) == (0, -1, -1, -1)
 

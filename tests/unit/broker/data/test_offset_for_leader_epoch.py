@@ -1,10 +1,10 @@
 """OffsetForLeaderEpoch: where epochs ended."""
 
 import pytest
-from brokers import TestNode, batch, only
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import OffsetForLeaderEpochRequest
+from tests.unit.broker.brokers import TestNode, batch, only
 
 
 @pytest.fixture

@@ -3,9 +3,16 @@
 import errno
 
 import pytest
-from brokers import (
+
+from ottla.broker.data import produce
+from ottla.broker.data.plain_produce import append_none
+from ottla.records.batch import complete_batches
+from ottla.records.header import Compression
+from ottla.testing.memory_disk import MemoryDisk
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import ProduceRequest
+from tests.unit.broker.brokers import (
     NOW_MS,
-    Reply,
     TestNode,
     batch,
     fetch_request,
@@ -16,55 +23,15 @@ from brokers import (
     values_in,
 )
 
-from ottla.broker.data import produce
-from ottla.broker.data.ordinary_batch import find_ordinary
-from ottla.broker.data.repeated_produce import learn
-from ottla.machines.metadata.topic_names import INTERNAL
-from ottla.records.batch import complete_batches
-from ottla.records.header import Compression
-from ottla.records.kernel import IS_COMPILED
-from ottla.runtime.request import RequestContext
-from ottla.testing.memory_disk import MemoryDisk
-from ottla.wire.errors import ErrorCode
-from ottla.wire.message import Message
-from ottla.wire.messages import ProduceRequest
-
 HOUR_MS = 3_600_000
 VERSIONS = range(3, 14)
 
 
-@pytest.fixture(autouse=True, params=["the short way", "the long way", "undecoded"])
+@pytest.fixture(autouse=True, params=["compiled", "in Python"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ordinary batch has a way of its own, and so has a request that comes again. Whatever they are asked, the long
-    way must answer the same.
-    """
-    if request.param == "the long way":
-        monkeypatch.setattr(produce, "find_ordinary", lambda *_: None)
-    if request.param == "undecoded":
-        monkeypatch.setattr(TestNode, "ask", ask_undecoded)
-
-
-ASK = TestNode.ask
-
-
-def ask_undecoded(node: TestNode, request: Message, version: int, client_id: str | None = None) -> Reply:
-    """As `TestNode.ask`, of a client that has sent the like before, if there could be the like of it."""
-    if isinstance(request, ProduceRequest) and len(request.topic_data) == 1 and request.transactional_id is None:
-        (topic,) = request.topic_data
-        name = topic.name if version < 13 else node.broker.metadata.topic_name(topic.topic_id)
-        partition = node.broker.partitions.get((name, topic.partition_data[0].index))
-        if (
-            partition is not None
-            and name not in INTERNAL
-            and len(topic.partition_data) == 1
-            and request.acks in (-1, 1)
-        ):
-            context = RequestContext(0, version, 7, client_id, node.client, 0.0)
-            learn(node.broker.partitions, context, request, partition, produce.go_on)
-            reply = node.ask_again(request, version, client_id)
-            if reply is not None:
-                return reply
-    return ASK(node, request, version, client_id)
+    """Plain batches are appended by compiled code, where there is any. `Produce` must answer the same."""
+    if request.param == "in Python":
+        monkeypatch.setattr(produce, "append_all_plain", append_none)
 
 
 @pytest.fixture
@@ -243,12 +210,22 @@ def test_a_partition_without_a_batch(node, records):
     assert node.produce(records).error_code == ErrorCode.INVALID_RECORD
 
 
-def test_a_batch_that_does_not_match_its_checksum(node):
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_a_batch_that_does_not_match_its_checksum(node, before, caplog):
+    """Into a log that begins with it, and into one that has room, where the log alone looks at the checksum."""
+    for _ in range(before):
+        node.produce(batch(b"abcdef"))
     broken = batch(b"abcdef")
     broken[-1] ^= 1
     answer = node.produce(broken)
     assert answer.error_code == ErrorCode.CORRUPT_MESSAGE
     assert answer.log_start_offset == -1
+    assert "checksum" in (answer.error_message or "")
+    traffic = node.broker.partitions.traffic.of("orders")
+    assert (traffic.produce_requests, traffic.failed_produce_requests) == (before + 1, 1)
+    assert node.produce(batch(b"next")).base_offset == before
+    assert values_in(node.fetch()) == [b"abcdef"] * before + [b"next"]
+    assert not caplog.records, "a client that sends damaged batches is no error of the node's"
 
 
 def test_a_batch_larger_than_max_message_bytes(node):
@@ -388,7 +365,7 @@ def test_a_failing_disk_takes_its_directory_offline_and_the_others_go_on():
     disk = MemoryDisk()
     node = TestNode(disk, log_dirs=("/one", "/two"))
     told: list[str] = []
-    node.broker.partitions.on_directory_failed = lambda directory, problem: told.append(directory)
+    node.broker.partition_events.on_directory_failed = lambda directory, problem: told.append(directory)
     node.create_topic("orders", partitions=2)
     assert {node.partition(index=index).directory for index in (0, 1)} == {"/one", "/two"}
     failing = node.partition().directory
@@ -440,19 +417,3 @@ def test_a_disk_that_fails_for_one_partition_takes_those_that_wait_with_it():
     reply = node.ask(request, 9)
     answers = reply.message.responses[0].partition_responses
     assert [answer.error_code for answer in answers] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
-
-
-@pytest.mark.skipif(not IS_COMPILED, reason="without a compiler every batch takes the long way")
-def test_one_batch_of_a_client_is_ordinary_and_others_are_not(node):
-    def is_ordinary(records, **fields):
-        request = produce_request(records, **fields)
-        return find_ordinary(node.broker.partitions, 12, request) is not None
-
-    assert is_ordinary(batch(b"a"))
-    assert is_ordinary(batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0))
-    assert not is_ordinary(batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
-    assert not is_ordinary(batch(b"a"), transactional_id="t")
-    assert not is_ordinary(batch(b"a"), topic="nothing")
-    assert not is_ordinary(batch(b"a"), acks=2)
-    assert not is_ordinary(batch(b"a") + batch(b"b"))
-    assert not is_ordinary(None)

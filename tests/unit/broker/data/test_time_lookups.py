@@ -3,13 +3,13 @@
 import errno
 
 import pytest
-from brokers import TestNode, batch, only
-from moving_nodes import ENOUGH_MS, in_one, move, moving_node
-from test_list_offsets import EARLIEST, LATEST, MAX_TIMESTAMP, request
 
 from ottla.broker.partitions.background import Background
 from ottla.records.header import Compression
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.brokers import TestNode, batch, only
+from tests.unit.broker.data.test_list_offsets import EARLIEST, LATEST, MAX_TIMESTAMP, request
+from tests.unit.broker.moving_nodes import ENOUGH_MS, in_one, move, moving_node
 
 NEXT_LEADER = 2
 
@@ -63,7 +63,7 @@ def test_what_is_appended_meanwhile_is_not_looked_at(node):
 def test_files_that_retention_takes_out_of_the_log_stay_until_it_is_over(node):
     reply = ask(node, 100)
     node.configure_topic(retention_bytes="1")
-    Background(node.broker.partitions).apply_retention()
+    Background(node.broker.partitions, node.broker.world).apply_retention()
     node.timers.advance(0)
     assert node.partition().log.log_start_offset == 3
     node.workers.step()

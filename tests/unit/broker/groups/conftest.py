@@ -1,11 +1,11 @@
-"""Every test of groups runs twice: a commit that comes again is not decoded, and must be answered the same."""
+"""Every test of groups runs twice: commits go through compiled code, where there is any, or through Python."""
 
 import pytest
-from brokers import TestNode
-from repeated_commits import ask_undecoded
+
+from tests.unit.broker.groups.commits_in_python import commit_in_python
 
 
-@pytest.fixture(autouse=True, params=["commits are decoded", "commits are known"])
+@pytest.fixture(autouse=True, params=["compiled", "in Python"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "commits are known":
-        monkeypatch.setattr(TestNode, "ask", ask_undecoded)
+    if request.param == "in Python":
+        commit_in_python(monkeypatch)

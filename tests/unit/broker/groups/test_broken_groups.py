@@ -1,13 +1,14 @@
 """A group whose state contradicts itself is offline by name; its node, its partition and the other groups go on."""
 
 import pytest
-from brokers import TestNode
-from test_groups import commit, coordinating, errors_in, fetch_all, join, joined, offsets_in
 
 from ottla.machines.group.classic.group import ClassicGroup
+from ottla.machines.group.commits import Commits
 from ottla.machines.group.offsets import Offsets
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import HeartbeatRequest, ListGroupsRequest, OffsetCommitKey
+from ottla.wire.messages import HeartbeatRequest, ListGroupsRequest
+from tests.unit.broker.brokers import TestNode
+from tests.unit.broker.groups.test_groups import commit, coordinating, errors_in, fetch_all, join, joined, offsets_in
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_a_broken_group_costs_nobody_else_anything(node: TestNode, caplog: pytes
     assert required.error_code == ErrorCode.MEMBER_ID_REQUIRED
     assert node.send(join(required.member_id, "bad"), 9).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert [entry.getMessage() for entry in caplog.records if entry.exc_info] == [
-        "bad is broken, and offline until __consumer_offsets-0 is loaded anew"
+        "bad failed, and is unavailable until __consumer_offsets-0 is loaded again"
     ]
     assert node.send(join(group_id="bad"), 9).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     refused = node.send(commit(group_id="bad", generation_id_or_member_epoch=-1), 9)
@@ -52,13 +53,13 @@ def test_timers_of_a_broken_group_are_of_no_account(node: TestNode) -> None:
 def test_the_group_without_a_name_breaks_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps offsets as any other does (KIP-289), and is one group and not all of them."""
     node = coordinating(partitions=1)
-    replay = Offsets.replay
+    replay = Offsets.replay_commits
 
-    def checked(offsets: Offsets, key: OffsetCommitKey, *args: object) -> None:
-        assert key.group != "", "this group keeps nothing"
-        replay(offsets, key, *args)  # type: ignore[arg-type]
+    def checked(offsets: Offsets, commits: Commits) -> None:
+        assert commits.group_id != "", "this group keeps nothing"
+        replay(offsets, commits)
 
-    monkeypatch.setattr(Offsets, "replay", checked)
+    monkeypatch.setattr(Offsets, "replay_commits", checked)
     refused = node.send(commit(group_id="", generation_id_or_member_epoch=-1), 9)
     assert errors_in(refused) == {"orders": {0: ErrorCode.UNKNOWN_SERVER_ERROR}}
     refused = node.send(commit(group_id="", generation_id_or_member_epoch=-1), 9)

@@ -1,11 +1,11 @@
 """How far groups are behind, on the metrics page."""
 
-from brokers import NOW_MS, TestNode, batch
-
 from ottla.broker.coordination.coordinators import GROUPS
-from ottla.node.metrics.group_metrics import add_groups
+from ottla.node.metrics.group_lags import GroupLags
+from ottla.node.metrics.group_metrics import group_metrics
 from ottla.runtime.exposition import Exposition
 from ottla.wire.messages import OffsetCommitRequest
+from tests.unit.broker.brokers import NOW_MS, TestNode, batch
 
 
 def node_with_records() -> TestNode:
@@ -26,8 +26,8 @@ def commit(node: TestNode, group_id: str, offset: int, index: int = 0) -> None:
 
 def page_of(node: TestNode) -> dict[str, float]:
     page = Exposition()
-    add_groups(page, node.broker)
-    lines = [line for line in page.take().splitlines() if line and not line.startswith("#")]
+    text = "".join(group_metrics(page, node.broker, GroupLags(node.broker))) + page.take()
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {sample: float(value) for sample, _, value in (line.rpartition(" ") for line in lines)}
 
 
@@ -62,7 +62,7 @@ def test_who_was_overtaken_by_retention_is_as_far_behind_as_the_log_goes() -> No
     assert page['ottla_consumergroup_lag_seconds{consumergroup="slow",topic="orders",partition="0"}'] == 2
 
 
-def test_partitions_that_another_node_leads_are_not_told_of() -> None:
+def test_partitions_that_another_node_leads_are_not_told_of_before_it_has_said_where_they_end() -> None:
     node = node_with_records()
     commit(node, "slow", 4)
     node.change_partition(leader=2)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from brokers import NODE_ID, TestNode, topic_id_of
 
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.broker.coordination.coordinators import GROUPS
@@ -26,6 +25,7 @@ from ottla.wire.messages import (
     PartitionRecord,
     SyncGroupRequest,
 )
+from tests.unit.broker.brokers import NODE_ID, TestNode, topic_id_of
 
 GROUP = "readers"
 

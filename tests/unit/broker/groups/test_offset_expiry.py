@@ -1,8 +1,9 @@
 """Offsets that are too old are forgotten, again and again, for as long as the node coordinates their group."""
 
 import pytest
-from brokers import TestNode
-from test_groups import GROUP, commit, coordinating, fetch_all, offsets_in
+
+from tests.unit.broker.brokers import TestNode
+from tests.unit.broker.groups.test_groups import GROUP, commit, coordinating, fetch_all, offsets_in
 
 HOUR_MS = 3_600_000
 

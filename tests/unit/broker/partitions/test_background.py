@@ -3,20 +3,20 @@
 import errno
 
 import pytest
-from brokers import NOW_MS, TestNode, batch, fetch_request, produced, values_in
 
 from ottla.broker.partitions.background import Background
 from ottla.log.checkpoint import read_offsets
 from ottla.log.directory import LogDirectory
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.brokers import NOW_MS, TestNode, batch, fetch_request, produced, values_in
 
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
 
 
 def start(node: TestNode) -> Background:
-    background = Background(node.broker.partitions)
+    background = Background(node.broker.partitions, node.broker.world)
     background.start()
     return background
 
@@ -52,7 +52,7 @@ def test_segments_beyond_retention_bytes_go():
     node = TestNode()
     node.create_topic(retention_bytes=str(len(batch(b"a"))))
     rolled(node, b"a", b"b", b"c")
-    Background(node.broker.partitions).apply_retention()
+    Background(node.broker.partitions, node.broker.world).apply_retention()
     assert values_in(node.fetch(2)) == [b"c"]
     assert node.fetch(1).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -65,7 +65,7 @@ def test_retention_lets_requests_in_between():
     node.clock.advance(DAY_MS)
     seconds = iter(range(100))
     node.clock.elapsed_s = lambda: float(next(seconds))  # every look takes a second
-    background = Background(node.broker.partitions)
+    background = Background(node.broker.partitions, node.broker.world)
     background.apply_retention()
     starts = [node.partition(index=index).log.log_start_offset for index in range(5)]
     assert starts == [1, 0, 0, 0, 0]
@@ -80,7 +80,7 @@ def test_many_segments_of_a_partition_go_a_few_at_a_time(count):
     rolled(node, *(b"%d" % number for number in range(count)))
     seconds = iter(range(1000))
     node.clock.elapsed_s = lambda: float(next(seconds))  # every look takes a second
-    Background(node.broker.partitions).apply_retention()
+    Background(node.broker.partitions, node.broker.world).apply_retention()
     assert node.partition().log.log_start_offset == min(count, 16)
     node.timers.advance(0)
     assert node.partition().log.log_start_offset == count
@@ -93,7 +93,7 @@ def test_a_reader_that_holds_a_part_of_a_deleted_segment_can_finish():
     rolled(node, b"a")
     part = node.partition().log.read(0, 1 << 20, 1)
     node.clock.advance(DAY_MS)
-    Background(node.broker.partitions).apply_retention()
+    Background(node.broker.partitions, node.broker.world).apply_retention()
     assert part.read() == part.file.read_at(0, part.size)
 
 
@@ -104,7 +104,7 @@ def test_a_disk_that_fails_during_retention_goes_offline():
     rolled(node, b"a")
     node.clock.advance(DAY_MS)
     disk.fail_from(disk.calls + 1, errno.EIO)
-    Background(node.broker.partitions).apply_retention()
+    Background(node.broker.partitions, node.broker.world).apply_retention()
     assert node.fetch().error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
@@ -159,7 +159,7 @@ def test_a_full_disk_does_not_take_the_directory_away_and_the_checkpoint_is_trie
     disk = MemoryDisk()
     node = TestNode(disk)
     node.create_topic()
-    background = Background(node.broker.partitions)
+    background = Background(node.broker.partitions, node.broker.world)
     node.produce(batch())
     disk.fail_from(disk.calls + 1, errno.ENOSPC)
     background.checkpoint()
@@ -172,7 +172,7 @@ def test_a_full_disk_does_not_take_the_directory_away_and_the_checkpoint_is_trie
 def test_a_checkpoint_that_breaks_is_tried_again(monkeypatch):
     node = TestNode()
     node.create_topic()
-    background = Background(node.broker.partitions)
+    background = Background(node.broker.partitions, node.broker.world)
     node.produce(batch(b"a"))
 
     def breaks(_):
@@ -192,7 +192,7 @@ def test_a_checkpoint_that_breaks_is_tried_again(monkeypatch):
 def test_a_producer_that_has_been_silent_for_a_day_is_forgotten():
     node = TestNode(producer_id_expiration_ms=str(DAY_MS))
     node.create_topic()
-    background = Background(node.broker.partitions)
+    background = Background(node.broker.partitions, node.broker.world)
     node.produce(produced(7, 0, timestamp=NOW_MS))
     node.clock.advance(DAY_MS - 1)
     background.expire_producers()

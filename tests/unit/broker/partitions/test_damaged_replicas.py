@@ -1,13 +1,13 @@
 """Replicas whose files cannot be opened at a start: nothing older is served in their place, nothing else suffers."""
 
 import pytest
-from brokers import TestNode, batch, topic_id_of, values_in
-from moving_nodes import ENOUGH_MS, IDS, in_one, move, moving_node, names_in
 
 from ottla.broker.partitions.moves import replica_copy, replica_move
 from ottla.log.files import read_file, replace_file, write_file
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import PartitionChangeRecord
+from tests.unit.broker.brokers import TestNode, batch, topic_id_of, values_in
+from tests.unit.broker.moving_nodes import ENOUGH_MS, IDS, in_one, move, moving_node, names_in
 
 NAME = ("orders", 0)
 

@@ -1,12 +1,12 @@
 """The controller is told where replicas are (KIP-858)."""
 
 import pytest
-from brokers import TestNode, topic_id_of
 
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.directory_ids import UNASSIGNED
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AssignReplicasToDirsResponse
+from tests.unit.broker.brokers import TestNode, topic_id_of
 
 ONE, TWO = Uuid(b"1" * 16), Uuid(b"2" * 16)
 

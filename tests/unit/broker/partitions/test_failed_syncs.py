@@ -4,16 +4,16 @@ import errno
 import os
 
 import pytest
-from brokers import TestNode, batch, produce_request
-from moving_nodes import in_one, moving_node
 
 from ottla.base.ports import SyncFailed
 from ottla.broker.partitions.background import Background
 from ottla.broker.replication.followed import FollowedPartition
-from ottla.log import disk, file_system_sync
+from ottla.log import disk
 from ottla.log.disk import OsDisk
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchResponse
+from tests.unit.broker.brokers import TestNode, batch, produce_request
+from tests.unit.broker.moving_nodes import in_one, moving_node
 
 FULL = [errno.ENOSPC, errno.EDQUOT, errno.EMFILE]
 
@@ -59,7 +59,7 @@ def test_at_a_roll_that_cuts_off_what_a_failed_write_has_left(node: TestNode, er
 @pytest.mark.parametrize("call", ["sync file", "sync_dir"])
 def test_at_a_cut(node: TestNode, error: int, call: str) -> None:
     node.change_partition(leader=2, isr=[2])
-    follower = FollowedPartition(node.broker.partitions, node.partition(), 1000)
+    follower = FollowedPartition(node.broker.partitions, node.broker.partition_events, node.partition(), 1000)
     node.partition().is_changing_log = True  # So the cut is to be durable at once.
     node.disk.fail_next(call, error)
     assert not follower.truncate(FetchResponse.EpochEndOffset(epoch=0, end_offset=3))
@@ -83,7 +83,7 @@ def test_no_room_for_what_a_flush_writes_is_no_failed_sync(node: TestNode, error
 @pytest.mark.parametrize("error", FULL)
 def test_at_a_checkpoint(node: TestNode, error: int) -> None:
     node.disk.fail_next("sync file", error)
-    Background(node.broker.partitions).checkpoint()
+    Background(node.broker.partitions, node.broker.world).checkpoint()
     assert len(node.broker.partitions.logs.offline) == 1
 
 
@@ -114,9 +114,9 @@ def test_a_sync_of_a_file_system_says_so_too(monkeypatch: pytest.MonkeyPatch, tm
             ctypes.set_errno(errno.ENOSPC)
             return -1
 
-    monkeypatch.setattr(file_system_sync, "file_system_type", lambda _device: "ext4")
-    monkeypatch.setattr(file_system_sync, "_kernel_version", lambda: (6, 0))
+    monkeypatch.setattr(disk, "file_system_type", lambda _device: "ext4")
+    monkeypatch.setattr(disk, "_kernel_version", lambda: (6, 0))
     monkeypatch.setattr("ctypes.CDLL", Library)
     with open(tmp_path / "file", "w") as file, pytest.raises(SyncFailed) as failed:
-        file_system_sync.sync_file_system(file.fileno())
+        disk.sync_file_system(file.fileno())
     assert failed.value.errno == errno.EIO

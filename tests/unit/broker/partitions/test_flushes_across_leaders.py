@@ -1,9 +1,8 @@
 """Records that have to be on the disk before they count, and what changes of leadership make of the wait."""
 
 import pytest
-from brokers import TestNode, batch, produce_request
 
-from ottla.broker.partitions.flushing import flush
+from tests.unit.broker.brokers import TestNode, batch, produce_request
 
 OTHER = 2
 
@@ -54,7 +53,7 @@ def test_a_follower_does_not_flush_again_and_again(node):
 def test_a_flush_that_began_before_the_records_that_wait_says_nothing_of_them(node):
     node.configure_topic(flush_messages="3")
     appended(node, b"a")
-    flush(node.broker.partitions, node.partition())
+    node.broker.partitions.flushing.flush(node.partition())
     for value in (b"b", b"c", b"d"):
         appended(node, value)
     assert node.partition().log.high_watermark == 2

@@ -3,14 +3,14 @@
 import errno
 
 import pytest
-from brokers import TestNode, batch, values_in
-from moving_nodes import ENOUGH_MS, in_one, move, moving_node
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.background import Background
 from ottla.log.checkpoint import read_offsets
 from ottla.log.files import read_file, replace_file
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.brokers import TestNode, batch, values_in
+from tests.unit.broker.moving_nodes import ENOUGH_MS, in_one, move, moving_node
 
 VALUE = bytes(340_000)
 SEGMENT = {"segment_bytes": str(1 << 20), "file_delete_delay_ms": "0"}
@@ -36,7 +36,7 @@ def saved_recovery_points(node: TestNode, directory: str = "/data") -> dict[Topi
 
 
 def test_a_roll_makes_what_is_before_it_durable_and_the_checkpoint_says_so(node):
-    background = Background(node.broker.partitions)
+    background = Background(node.broker.partitions, node.broker.world)
     produce(node, 4)
     assert node.partition().log.recovery_point == 0, "a worker has it"
     node.workers.let_go()
@@ -56,7 +56,7 @@ def test_what_is_rolled_while_a_flush_is_under_way_is_flushed_after_it(node):
 def test_one_flipped_bit_in_the_oldest_segment_after_a_kill_does_not_cost_the_log(node):
     produce(node)
     node.workers.let_go()
-    Background(node.broker.partitions).checkpoint()
+    Background(node.broker.partitions, node.broker.world).checkpoint()
     killed = node.disk.survivor_of_kill()
     path = "/data/orders-0/00000000000000000000.log"
     content = bytearray(read_file(killed, path))
@@ -135,7 +135,7 @@ def test_a_directory_that_fails_meanwhile_is_not_asked_for_anything(node):
 def test_retention_meanwhile_does_not_pull_the_files_away(node):
     produce(node, 7)
     node.configure_topic(retention_bytes="1")
-    Background(node.broker.partitions).apply_retention()
+    Background(node.broker.partitions, node.broker.world).apply_retention()
     node.timers.advance(0)
     log = node.partition().log
     assert log.log_start_offset == 6

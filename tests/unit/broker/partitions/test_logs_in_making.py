@@ -3,7 +3,6 @@
 from errno import ENOSPC
 
 import pytest
-from brokers import NODE_ID, TestNode, batch, fetch_request, only, produce_request, topic_id_of, values_in
 
 from ottla.wire import messages as m
 from ottla.wire.errors import ErrorCode
@@ -13,6 +12,16 @@ from ottla.wire.messages import (
     ListOffsetsRequest,
     MetadataRequest,
     OffsetForLeaderEpochRequest,
+)
+from tests.unit.broker.brokers import (
+    NODE_ID,
+    TestNode,
+    batch,
+    fetch_request,
+    only,
+    produce_request,
+    topic_id_of,
+    values_in,
 )
 
 LONG_MS = 5_000

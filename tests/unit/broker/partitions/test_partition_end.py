@@ -4,7 +4,6 @@ import errno
 from pathlib import Path
 
 import pytest
-from brokers import TestNode, batch, fetch_request, only
 
 import ottla.broker
 from ottla.broker.partitions.partition_end import announce, append
@@ -12,6 +11,7 @@ from ottla.broker.partitions.purgatory import Operation, Place
 from ottla.log.producer_state import AppendOrigin
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.brokers import TestNode, batch, fetch_request, only
 
 
 class Waiting(Operation):
@@ -84,7 +84,7 @@ def test_an_append_that_breaks_takes_its_partition_offline_by_name_and_no_other(
     monkeypatch.setattr(node.partition().log, "append_as_leader", breaks)
     waiting = node.ask(fetch_request(offset=1, max_wait_ms=500), 12)
     assert node.produce(batch(b"two")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert "orders-0 is broken, and offline" in caplog.text
+    assert "orders-0 failed, and is offline" in caplog.text
     assert "an invariant of the log" in caplog.text
     assert only(waiting.message).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert node.fetch().error_code == ErrorCode.KAFKA_STORAGE_ERROR

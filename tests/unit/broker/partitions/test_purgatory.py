@@ -1,12 +1,12 @@
 """Operations that wait: completed once, whatever comes first."""
 
 import pytest
-from brokers import StepTimers
 
 from ottla.broker.partitions.purgatory import MAX_WAIT_MS, Operation, Purgatory
 from ottla.runtime.attribution import current, work_for
 from ottla.runtime.request import ClientConnection
 from ottla.testing.clock import FixedClock
+from tests.unit.broker.brokers import StepTimers
 
 
 class Place:
@@ -206,4 +206,29 @@ def test_an_operation_of_the_node_itself_that_breaks_is_logged(caplog):
     place = Place()
     waiting.park(Broken(when="answered"), [place], 1000)
     waiting.wake(place)
-    assert "Broken, which no client waits for, failed" in caplog.text
+    assert "Broken failed; no client waits for it" in caplog.text
+
+
+def test_operations_that_wake_each_other_are_completed_one_after_the_other() -> None:
+    waiting, _ = purgatory()
+    here, there = Place(), Place()
+    under_way: list[int] = []
+    most_under_way = 0
+
+    class Waking(Wish):
+        def complete(self) -> None:
+            nonlocal most_under_way
+            super().complete()
+            under_way.append(1)
+            most_under_way = max(most_under_way, len(under_way))
+            waiting.wake(here)
+            waiting.wake(there)
+            under_way.pop()
+
+    first, last = [Waking() for _ in range(2_000)], Waking()
+    for wish in first:
+        waiting.park(wish, [here], 1000)
+    waiting.park(last, [there], 1000)
+    waiting.wake(here)
+    assert {wish.completed for wish in (*first, last)} == {1}
+    assert (most_under_way, len(waiting)) == (1, 0)

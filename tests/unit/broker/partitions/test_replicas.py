@@ -6,13 +6,22 @@ import weakref
 from random import Random
 
 import pytest
-from brokers import TestNode, batch, fetch_request, only, produce_request, produced, topic_id_of, values_in
 
 from ottla.broker.partitions.replicas import LOGS_A_JOB
 from ottla.log.files import write_file
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterPartitionResponse, ConfigRecord, PartitionChangeRecord
+from tests.unit.broker.brokers import (
+    TestNode,
+    batch,
+    fetch_request,
+    only,
+    produce_request,
+    produced,
+    topic_id_of,
+    values_in,
+)
 
 FILE_DELETE_DELAY_MS = 60_000
 
@@ -95,7 +104,7 @@ def test_an_isr_that_the_controller_answered_counts_when_the_metadata_has_it(nod
 
 
 def test_settings_of_the_broker_are_behind_those_of_its_topics(node):
-    from brokers import broker_settings
+    from tests.unit.broker.brokers import broker_settings
 
     node.create_topic("plain")
     node.create_topic("special", retention_ms="5")
@@ -308,7 +317,7 @@ def test_a_partition_that_cannot_be_opened_is_offline_and_the_others_are_served(
     assert again.produce(batch(), "broken").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     again.create_topic("broken", id=topic_id_of("broken, again"))
     assert again.produce(batch(), "broken").base_offset == 0
-    assert [name for name in directories(again) if name.endswith("-stray")]
+    assert [name for name in directories(again) if name.endswith("-delete")], "it goes with its topic"
 
 
 def test_partitions_go_where_there_are_fewest():
@@ -380,7 +389,7 @@ def test_a_directory_that_fails_while_a_log_in_it_is_being_made(node):
 
 def test_a_directory_fails_once_however_often_it_is_noticed(node):
     told: list[str] = []
-    node.broker.partitions.on_directory_failed = lambda directory, problem: told.append(directory)
+    node.broker.partition_events.on_directory_failed = lambda directory, problem: told.append(directory)
     node.workers.hold()
     for _ in range(3):
         node.broker.partitions.on_disk_error("/data", OSError(errno.EIO, "gone"))

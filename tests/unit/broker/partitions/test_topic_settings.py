@@ -1,12 +1,12 @@
 """From a topic's overrides and its broker's settings to what the hot paths read."""
 
 import pytest
-from brokers import broker_settings
 
 from ottla.broker.partitions.topic_settings import SettingsOfTopics, topic_settings
 from ottla.log.log_config import LogConfig
 from ottla.records.header import Compression, TimestampType
 from ottla.records.validate import ProduceRules
+from tests.unit.broker.brokers import broker_settings
 
 
 def test_the_defaults_are_kafkas():

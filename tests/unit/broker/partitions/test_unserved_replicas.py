@@ -2,21 +2,26 @@
 
 import errno
 import os
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from brokers import TestNode, batch, topic_id_of, values_in
-from moving_nodes import moving_node, names_in
-from raising_once import Fault, raise_once
-from replicating_nodes import Cluster
 
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.log.directory import LogDirectory
+from ottla.log.errors import CorruptFile
+from ottla.log.files import write_file
 from ottla.log.partition_log import PartitionLog
-from ottla.machines.metadata.image.directory_ids import LOST, UNASSIGNED
+from ottla.machines.metadata.image.directory_ids import LOST, MIGRATING, UNASSIGNED
+from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import AssignReplicasToDirsResponse
+from ottla.wire.messages import AssignReplicasToDirsResponse, PartitionRecord, TopicRecord
+from tests.unit.broker.brokers import TestNode, batch, produce_request, topic_id_of, values_in
+from tests.unit.broker.moving_nodes import IDS, in_one, moving_node, names_in
+from tests.unit.broker.replicating_nodes import Cluster
+from tests.unit.runtime.raising_once import Fault, raise_once
 
 HOME = Uuid(b"h" * 16)
 PASSING = [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT]
@@ -203,6 +208,25 @@ def test_another_leads_what_a_leader_cannot_write_to(monkeypatch: pytest.MonkeyP
     assert set(cluster.isr()) == {1, 2, 3}, "there is room again"
 
 
+@pytest.mark.parametrize("code", PASSING, ids=NAMES)
+def test_a_follower_that_cannot_write_leaves_the_isr_at_once_and_is_back_when_it_has_all(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """Producers with acks=all do not wait for it until `replica.lag.time.max.ms` is over."""
+    cluster = cluster_of(3)
+    with monkeypatch.context() as full:
+        fail(full, PartitionLog, "append_as_follower", code, only=cluster[2].partition().log)
+        reply = cluster[1].ask(produce_request(batch(b"x")), 12)
+        cluster.advance(1000)
+        assert (cluster.isr(), leader(cluster), reply.is_here) == ((1, 3), 1, True)
+        assert directories(cluster)[1] == HOME, "it follows, as well as it can"
+        cluster.advance(60_000)
+        assert cluster.isr() == (1, 3), "it lacks what is committed"
+    cluster.advance(60_000)
+    assert set(cluster.isr()) == {1, 2, 3}, "there is room again"
+    assert cluster[2].partition().log.log_end_offset == 1
+
+
 def test_the_last_in_the_isr_goes_on_with_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = cluster_of(1)
     cluster[1].produce(batch(b"x"))
@@ -323,8 +347,160 @@ def _elected(index: int):
     return PartitionChangeRecord(topic_id=topic_id_of("orders"), partition_id=index, leader=1)
 
 
-def test_a_full_disk_is_told_of_a_few_times_and_not_with_every_attempt(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_log_is_told_of_once_and_not_with_every_request(caplog: pytest.LogCaptureFixture) -> None:
+    node = lone_node()
+    node.create_topic("orders", directories=(HOME,))
+    for _ in range(100):
+        node.broker.partitions.on_storage_problem(node.partition(), CorruptFile("rot"))
+    assert len(caplog.records) == 1
+
+
+def test_a_full_disk_is_told_of_once_and_not_with_every_attempt(caplog: pytest.LogCaptureFixture) -> None:
     node = lone_node()
     for _ in range(100):
         node.broker.partitions.on_disk_error("/data", OSError(errno.ENOSPC, "full"))
-    assert len(caplog.records) == 10
+    assert len(caplog.records) == 1
+
+
+# Directories that are gone for a while
+
+
+def _without(node: TestNode, path: str, started: Callable[..., TestNode] = moving_node) -> TestNode:
+    """The same node after a restart at which one of its directories cannot be used."""
+    disk = node.disk.survivor_of_kill()  # type: ignore[attr-defined]
+    disk.rename(path, "/away")
+    disk.open(path, create=True).close()
+    return started(disk, node.image)
+
+
+def _with_it_again(node: TestNode, path: str) -> TestNode:
+    disk = node.disk.survivor_of_kill()  # type: ignore[attr-defined]
+    disk.remove(path)
+    disk.rename("/away", path)
+    return moving_node(disk, node.image)
+
+
+@pytest.mark.parametrize("named", [LOST, MIGRATING, UNASSIGNED], ids=["lost", "migrating", "unassigned"])
+def test_a_replica_of_the_isr_is_not_made_anew_while_the_directory_that_may_have_it_is_offline(named: Uuid) -> None:
+    """All of the others were gone when the controller heard that it is lost: it is the last of the ISR still."""
+    node = moving_node()
+    in_one(node)
+    assert node.produce(batch(b"kept")).error_code == ErrorCode.NONE
+    node.change_partition(directories=[named])
+    node = _without(node, "/one")
+    node.timers.advance(60_000)
+    assert (node.partition(), names_in(node, "/two")) == (None, [])
+    assert node.produce(batch(b"x")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    node = _with_it_again(node, "/one")
+    assert values_in(node.fetch()) == [b"kept"]
+    node.timers.advance(1000)
+    assert node.image.topics.by_name["orders"].partitions[0].directory(1) == IDS["/one"]
+
+
+def test_another_leads_what_may_be_in_a_directory_that_is_offline() -> None:
+    def started(disk: Any = None, image: Any = None) -> TestNode:
+        node = TestNode(disk, image, log_dirs=tuple(IDS), directory_ids=IDS)
+        node.broker.identity.broker_epoch = 7
+        node.controller.replies = [AssignReplicasToDirsResponse()] * 20
+        return node
+
+    node = started()
+    node.register_broker(2, "b", 9092)
+    node.create_topic("orders", replicas=(1, 2), directories=(MIGRATING, HOME))
+    assert node.partition().directory == "/one"
+    node = _without(node, "/one", started)
+    node.timers.advance(100)
+    assert assigned(node) == [LOST]
+
+
+def test_a_replica_that_no_directory_was_picked_for_is_made_while_another_is_offline() -> None:
+    node = moving_node()
+    in_one(node, "others")
+    node.image.replay(TopicRecord(name="orders", topic_id=topic_id_of("orders")))
+    node.image.replay(
+        PartitionRecord(
+            partition_id=0,
+            topic_id=topic_id_of("orders"),
+            replicas=[1, 2],
+            isr=[2],
+            leader=2,
+            leader_epoch=0,
+            directories=[UNASSIGNED, UNASSIGNED],
+        )
+    )
+    node = _without(node, "/one")
+    assert (node.partition().directory, node.partition("others")) == ("/two", None)
+
+
+def test_a_directory_that_is_not_configured_any_more_keeps_no_replica_from_being_made() -> None:
+    node = moving_node()
+    in_one(node)
+    node.change_partition(directories=[Uuid(b"x" * 16)])
+    disk = node.disk.survivor_of_kill()  # type: ignore[attr-defined]
+    disk.rename("/one", "/away")
+    node = moving_node(disk, node.image)
+    assert node.partition() is not None
+
+
+# Topics that are deleted meanwhile
+
+
+def _kinds_in(node: TestNode, path: str = "/data") -> list[str]:
+    """What is left of partitions: "0" for a directory that is in use, or its mark."""
+    found = (name for name in node.disk.list_dir(path) if node.disk.is_dir(f"{path}/{name}"))
+    return [name.rpartition("-")[2] for name in found]
+
+
+def _restarted(node: TestNode, image: MetadataImage | None = None) -> TestNode:
+    return TestNode(node.disk, image or node.image, directory_ids={"/data": HOME})
+
+
+def test_a_broken_replica_goes_with_its_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = lone_node()
+    node.create_topic("orders", directories=(HOME,))
+    raise_once(monkeypatch, PartitionLog, "append_as_leader")
+    partition = node.partition()
+    partition.begin_job()
+    node.produce(batch(b"x"))
+    node.delete_topic("orders")
+    assert _kinds_in(node) == ["0"], "a disk thread is at work on it"
+    partition.end_job()
+    assert _kinds_in(node) == ["delete"]
+    node.timers.advance(60_000)
+    assert _kinds_in(node) == []
+    node.broker.partitions.logs.close(7)
+    assert _restarted(node).broker.partitions.logs.epoch_of_clean_stop() == 7
+
+
+def test_a_damaged_replica_goes_with_its_topic() -> None:
+    node = lone_node()
+    node.create_topic("orders", directories=(HOME,))
+    node.broker.partitions.logs.close(7)
+    write_file(node.disk, "/data/orders-0/whatever.log.swap", b"")
+    node = _restarted(node)
+    assert node.broker.partitions.offline == {("orders", 0)}
+    node.delete_topic("orders")
+    node.timers.advance(60_000)
+    assert _kinds_in(node) == []
+
+
+def test_a_damaged_replica_whose_topic_is_gone_at_a_start_is_set_aside_and_the_next_stop_is_clean() -> None:
+    node = lone_node()
+    node.create_topic("orders", directories=(HOME,))
+    node.broker.partitions.logs.close(7)
+    write_file(node.disk, "/data/orders-0/whatever.log.swap", b"")
+    node = _restarted(node, MetadataImage())
+    assert _kinds_in(node) == ["stray"]
+    node.broker.partitions.logs.close(8)
+    assert _restarted(node).broker.partitions.logs.epoch_of_clean_stop() == 8
+
+
+def test_a_replica_whose_topic_was_deleted_while_its_directory_was_away_is_set_aside_when_it_is_back() -> None:
+    """As Apache Kafka's strays: nothing of what no topic has is deleted, and nothing of it is in use."""
+    node = moving_node()
+    in_one(node)
+    node = _without(node, "/one")
+    node.delete_topic("orders")
+    assert node.broker.partitions.offline == set()
+    node = _with_it_again(node, "/one")
+    assert _kinds_in(node, "/one") == ["stray"]

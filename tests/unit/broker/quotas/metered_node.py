@@ -1,12 +1,11 @@
 """A broker behind a server, on a network in memory, with one time for both: what clients with quotas see of it."""
 
-from brokers import TestNode, batch, fetch_request, produce_request
-from memory_server import Client, Scene
-
 from ottla.broker.dispatch import dispatcher
 from ottla.machines.metadata.image.quotas_image import quota_record
-from ottla.runtime.metering import Metering
+from ottla.runtime.session import Metering
 from ottla.wire.messages import FetchResponse, ProduceResponse
+from tests.unit.broker.brokers import TestNode, batch, fetch_request, produce_request
+from tests.unit.runtime.memory_server import Client, Scene
 
 PRODUCE, FETCH = 12, 12
 

@@ -2,10 +2,6 @@
 
 from typing import Any
 
-from brokers import Reply, batch, fetch_request, only, produce_request, values_in
-from replicating_nodes import Cluster
-from test_groups import GROUP, commit, fetch_all, offsets_in
-
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import (
@@ -14,6 +10,9 @@ from ottla.wire.messages import (
     FindCoordinatorRequest,
     InitProducerIdRequest,
 )
+from tests.unit.broker.brokers import Reply, batch, fetch_request, only, produce_request, values_in
+from tests.unit.broker.groups.test_groups import GROUP, commit, fetch_all, offsets_in
+from tests.unit.broker.replicating_nodes import Cluster
 
 NEW = 2
 READ_COMMITTED = 1

@@ -8,11 +8,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from brokers import only, produce_request, produced, values_in
-from replicating_nodes import Cluster
 
 from ottla.machines.metadata.image.partition_image import NO_LEADER
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.brokers import only, produce_request, produced, values_in
+from tests.unit.broker.replicating_nodes import Cluster
 
 SEEDS = range(60)
 STEPS = 60

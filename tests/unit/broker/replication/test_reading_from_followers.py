@@ -1,11 +1,11 @@
 """Consumers that read from a follower near them (KIP-392)."""
 
 import pytest
-from brokers import batch, fetch_request, only, produce_request, values_in
-from replicating_nodes import Cluster
 
 from ottla.broker.data.replica_selector import RACK_AWARE
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.brokers import batch, fetch_request, only, produce_request, values_in
+from tests.unit.broker.replicating_nodes import Cluster
 
 
 @pytest.fixture

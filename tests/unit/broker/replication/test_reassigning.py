@@ -1,12 +1,11 @@
 """Replicas that move between brokers, and leadership that goes back to the preferred one."""
 
-from brokers import batch, only, produce_request, values_in
-from replicating_nodes import Cluster
-
 from ottla.machines.metadata.decisions.elect_leaders import elect_leaders
 from ottla.machines.metadata.decisions.reassign_partitions import alter_partition_reassignments
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterPartitionReassignmentsRequest, ElectLeadersRequest
+from tests.unit.broker.brokers import batch, only, produce_request, values_in
+from tests.unit.broker.replicating_nodes import Cluster
 
 
 def reassign(cluster: Cluster, *replicas: int) -> None:

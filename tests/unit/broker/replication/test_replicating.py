@@ -3,14 +3,13 @@
 from random import Random
 
 import pytest
-from brokers import batch, fetch_request, only, produce_request, produced, values_in
-from replicating_nodes import Cluster
 
-from ottla.broker.partitions.flushing import flush
 from ottla.broker.replication.followed import FollowedPartition
 from ottla.records.batch import assign
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord, DeleteRecordsRequest, FetchResponse
+from tests.unit.broker.brokers import batch, fetch_request, only, produce_request, produced, values_in
+from tests.unit.broker.replicating_nodes import Cluster
 
 LAG_MS = 3000
 
@@ -150,7 +149,9 @@ def test_a_batch_whose_offsets_were_damaged_on_the_way_costs_no_partition(cluste
     assign(second, 0, 1, 0)
     damaged = bytearray(first)
     damaged[byte] ^= 1
-    followed = FollowedPartition(follower.broker.partitions, follower.partition(), 1000)
+    followed = FollowedPartition(
+        follower.broker.partitions, follower.broker.partition_events, follower.partition(), 1000
+    )
     assert not followed.take(FetchResponse.PartitionData(records=bytes(damaged + second)))
     assert follower.broker.partitions.offline == set()
     assert followed.take(FetchResponse.PartitionData(records=bytes(first + second)))
@@ -163,7 +164,9 @@ def test_batches_of_a_later_leader_epoch_are_not_appended(cluster, leader_epoch,
     follower = cluster[2]
     records = batch(b"a")
     assign(records, 0, 0, leader_epoch)
-    followed = FollowedPartition(follower.broker.partitions, follower.partition(), 1000)
+    followed = FollowedPartition(
+        follower.broker.partitions, follower.broker.partition_events, follower.partition(), 1000
+    )
     assert followed.take(FetchResponse.PartitionData(records=bytes(records))) == is_taken
     assert follower.partition().log.log_end_offset == is_taken
 
@@ -321,7 +324,7 @@ def test_a_leader_whose_log_was_cut_and_not_synced_yet_syncs_it_before_it_writes
 
 def test_a_flush_that_was_under_way_when_the_log_was_cut_is_followed_by_another(cluster):
     cluster[1].workers.hold()
-    flush(cluster[1].broker.partitions, cluster[1].partition())
+    cluster[1].broker.partitions.flushing.flush(cluster[1].partition())
     parted(cluster)
     cluster.advance(100)
     log = cluster[1].partition().log

@@ -1,7 +1,6 @@
 """Producer ids are given out, and partitions tell whom they remember."""
 
 import pytest
-from brokers import NOW_MS, TestNode, produced
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -9,6 +8,7 @@ from ottla.wire.messages import (
     DescribeProducersRequest,
     InitProducerIdRequest,
 )
+from tests.unit.broker.brokers import NOW_MS, TestNode, produced
 
 
 def init(transactional_id: str | None = None, producer_id: int = -1, producer_epoch: int = -1) -> InitProducerIdRequest:
@@ -85,7 +85,7 @@ def describe(node: TestNode, topic: str, *indexes: int):
 def test_the_producers_of_a_partition(node):
     node.create_topic()
     node.produce(produced(7, 3, b"a", b"b", epoch=2))
-    node.partition().append(produced(8, 0, transactional=True))
+    node.partition().append_as_leader(produced(8, 0, transactional=True))
     first, second = describe(node, "orders").active_producers
     assert (first.producer_id, first.producer_epoch, first.last_sequence) == (7, 2, 4)
     assert (first.last_timestamp, first.coordinator_epoch, first.current_txn_start_offset) == (NOW_MS, -1, -1)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from transactional_nodes import NEW, OLD, TransactionalNode
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -17,6 +16,7 @@ from ottla.wire.messages import (
     ListTransactionsRequest,
     WriteTxnMarkersRequest,
 )
+from tests.unit.broker.transactional_nodes import NEW, OLD, TransactionalNode
 
 P = (1000, 0)
 Topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic

@@ -1,10 +1,9 @@
 """Transactions on the metrics page."""
 
-from transactional_nodes import NEW, TransactionalNode
-
 from ottla.base.ids import TopicPartition
 from ottla.node.metrics.transaction_metrics import add_transactions
 from ottla.runtime.exposition import Exposition
+from tests.unit.broker.transactional_nodes import NEW, TransactionalNode
 
 MINUTE_MS = 60_000
 RETRIED = "kafka_coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize"

@@ -1,13 +1,13 @@
 """Transactions through a broker: from InitProducerId to what a read-committed consumer sees (KIP-98, KIP-890)."""
 
 import pytest
-from brokers import batch, only, produce_request
-from transactional_nodes import NEW, OLD, READ_COMMITTED, TOPIC, TransactionalNode, outcome
 
 from ottla.records.batch import complete_batches
 from ottla.records.control import parse_end_transaction_marker
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import WriteTxnMarkersRequest
+from tests.unit.broker.brokers import batch, only, produce_request
+from tests.unit.broker.transactional_nodes import NEW, OLD, READ_COMMITTED, TOPIC, TransactionalNode, outcome
 
 P = (1000, 0)
 BOTH = pytest.mark.parametrize("version", [OLD, NEW])

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from brokers import NODE_ID, only, values_in
-from transactional_nodes import NEW, OLD, TOPIC, TransactionalNode
 
 from ottla.records.header import Compression
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddPartitionsToTxnResponse, WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from tests.unit.broker.brokers import NODE_ID, only, values_in
+from tests.unit.broker.transactional_nodes import NEW, OLD, TOPIC, TransactionalNode
 
 OTHER, THIRD = 2, 3
 RETRY_MS = 100

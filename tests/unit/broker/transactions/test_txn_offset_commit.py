@@ -1,10 +1,10 @@
 """TxnOffsetCommit: offsets of a group that count with the transaction, and not without (KIP-447, KIP-890)."""
 
 import pytest
-from transactional_nodes import NEW, OLD, TransactionalNode
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddOffsetsToTxnRequest, OffsetFetchRequest, TxnOffsetCommitRequest
+from tests.unit.broker.transactional_nodes import NEW, OLD, TransactionalNode
 
 P = (1000, 0)
 BOTH = pytest.mark.parametrize("version", [OLD, NEW])

@@ -22,6 +22,9 @@ def test_columns_are_as_wide_as_they_need_and_long_cells_go_on_below() -> None:
         "--count <Integer>                      How many of them there are to be, all",
         "                                         in all, at the end. (default: 3)",
         "--help                                 Print how the tool is used.",
+        "--timeout <Seconds>                    How long to try to reach the cluster,",
+        "                                         and for answers. Kafka's own tool",
+        "                                         has no such option.",
         "--version                              Print the version of Kafka whose tool",
         "                                         this is.",
     ]

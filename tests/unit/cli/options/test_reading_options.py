@@ -78,7 +78,7 @@ def test_a_default_is_the_value_and_the_option_is_not_given() -> None:
     ("words", "complaint"),
     [
         (["--nonsense"], "nonsense is not a recognized option"),
-        (["--lis"], "lis is not a recognized option"),
+        (["--lis"], "lis is not a recognized option (did you mean list?)"),
         (["-xyz"], "x is not a recognized option"),
         (["--topic"], "Option topic requires an argument"),
         (["--gone", "x"], "Option gone is not supported: nobody needs it"),

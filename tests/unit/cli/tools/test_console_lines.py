@@ -9,7 +9,7 @@ from ottla.cli.console.console_producer import _settings
 from ottla.cli.console.console_producer import main as send_lines
 from ottla.cli.console.console_producer_options import PROGRAM
 from ottla.cli.console.formatters import DEFAULT, formatter
-from ottla.cli.console.line_reader import Line, LineError, LineReader
+from ottla.cli.console.line_reader import LineError, LineReader, ParsedLine
 from ottla.cli.failures import Terse
 from ottla.cli.options.reading import read
 from ottla.records.kernel import ConsumerRecord
@@ -17,15 +17,15 @@ from ottla.wire import messages
 from ottla.wire.codec import encode
 
 
-def only(line: str, **properties: str) -> Line:
+def only(line: str, **properties: str) -> ParsedLine:
     named = {name.replace("_", "."): value for name, value in properties.items()}
     (found,) = LineReader(named).lines(io.BytesIO(line.encode() + b"\n"))
     return found
 
 
 def test_a_line_is_a_value() -> None:
-    assert only("a\tb") == Line(None, b"a\tb", [])
-    assert only("a\r") == Line(None, b"a", [])
+    assert only("a\tb") == ParsedLine(None, b"a\tb", [])
+    assert only("a\r") == ParsedLine(None, b"a", [])
     assert [line.value for line in LineReader({}).lines(io.BytesIO(b"a\n\nb"))] == [b"a", b"", b"b"]
 
 
@@ -35,12 +35,12 @@ def test_bytes_that_are_no_text_stay_as_they_are() -> None:
 
 def test_headers_and_keys_come_first() -> None:
     line = only("h1:v1,h2:\tk:v:w", parse_key="true", key_separator=":", parse_headers="true")
-    assert line == Line(b"k", b"v:w", [("h1", b"v1"), ("h2", b"")])
+    assert line == ParsedLine(b"k", b"v:w", [("h1", b"v1"), ("h2", b"")])
 
 
 def test_the_marker_stands_for_null() -> None:
-    assert only("NUL\tNUL", parse_key="true", null_marker="NUL") == Line(None, None, [])
-    assert only("h:NUL\tv", parse_headers="true", null_marker="NUL") == Line(None, b"v", [("h", None)])
+    assert only("NUL\tNUL", parse_key="true", null_marker="NUL") == ParsedLine(None, None, [])
+    assert only("h:NUL\tv", parse_headers="true", null_marker="NUL") == ParsedLine(None, b"v", [("h", None)])
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_is_wrong_is_told(line: str, properties: dict[str, str], complaint:
 
 
 def test_errors_may_be_ignored() -> None:
-    assert only("nokey", parse_key="true", ignore_error="true") == Line(None, b"nokey", [])
+    assert only("nokey", parse_key="true", ignore_error="true") == ParsedLine(None, b"nokey", [])
 
 
 def test_options_are_settings_and_their_defaults_give_way_to_properties() -> None:
@@ -134,4 +134,6 @@ def test_what_cannot_be_sent_is_told_and_ends_a_producer_that_waits_for_it(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
     nowhere = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--max-block-ms", "50"]
     assert send_lines([*nowhere, *words]) == status
-    assert len(capsys.readouterr().err.splitlines()) == 2 - status
+    notice, *told = capsys.readouterr().err.splitlines()
+    assert notice.endswith("cannot connect to 127.0.0.1:1: connection refused; trying again")
+    assert len(told) == 2 - status

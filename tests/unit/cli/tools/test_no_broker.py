@@ -13,4 +13,4 @@ def test_api_versions_of_no_broker(tmp_path: Path, capsys: pytest.CaptureFixture
     words = ["--bootstrap-server", "127.0.0.1:1", "--command-config", str(tmp_path / "soon.properties")]
     assert run("broker-api-versions", words) == 1
     told = capsys.readouterr().err
-    assert "Request METADATA failed on brokers [127.0.0.1:1]: no connection to 127.0.0.1:1: Connection refused" in told
+    assert "Request METADATA failed on brokers [127.0.0.1:1]: cannot connect to 127.0.0.1:1: connection refused" in told

@@ -4,12 +4,11 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, cast
 
+from ottla.base.pacing import Backoff
 from ottla.client.admin.asking import Asking
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.view import ClusterView
 from ottla.client.errors import KafkaError, RequestTimedOut, UnsupportedVersion
-from ottla.client.network.api_versions import ApiVersions
-from ottla.client.network.backoff import Backoff
 from ottla.client.promise import Promise, spawn
 from ottla.client.settings import read_settings
 from ottla.client.topic_partition import Broker
@@ -18,6 +17,7 @@ from ottla.config.scopes import Scope
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import StepTimers
 from ottla.wire.apis import ApiKey, all_apis
+from ottla.wire.exchange.api_versions import ApiVersions
 from ottla.wire.faults import EncodeError
 from ottla.wire.frame import encode_request
 from ottla.wire.message import Message
@@ -43,10 +43,14 @@ class FakeCluster:
         self.newest: dict[str, int] = {}
         """The newest version that brokers know of a request, if it is not ours; -1 if they do not know it."""
         self._answers: dict[str, Any] = {}
+        self.has_reached_any = True
         self.asking = Asking(cast(Cluster, self))
 
     def no_metadata(self) -> KafkaError:
-        return RequestTimedOut("no broker told metadata in time")
+        return RequestTimedOut("no broker answered a metadata request in time")
+
+    def may_pass(self, problem: KafkaError) -> bool:
+        return problem.retriable
 
     def on(self, request: str, answer: Answer | list[Answer] | Callable[[int, Any], Answer]) -> None:
         self._answers[request] = answer

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster
 
 from ottla.base.ids import parse_uuid
 from ottla.client.admin import cluster_nodes, configs, feature_levels, log_dirs, records, replicas, transaction_states
@@ -19,6 +18,7 @@ from ottla.client.errors import (
     GroupIdNotFound,
     InvalidGroupId,
     InvalidRequest,
+    NoBrokerReachable,
     NotController,
     NotCoordinator,
     NotLeaderOrFollower,
@@ -31,9 +31,10 @@ from ottla.client.promise import spawn
 from ottla.client.settings import read_settings
 from ottla.client.topic_partition import OffsetAndMetadata, TopicPartition
 from ottla.config.scopes import Scope
-from ottla.testing.scripted_brokers import ScriptedBrokers
+from ottla.testing.scripted_brokers import KEEP, ScriptedBrokers
 from ottla.wire import messages
 from ottla.wire.message import Message
+from tests.unit.client.admin.fake_cluster import FakeCluster
 
 A0, A1, A2 = (TopicPartition("a", number) for number in range(3))
 
@@ -394,6 +395,21 @@ def test_a_topics_settings_are_changed_though_most_bootstrap_servers_are_down(up
     changed = spawn(configs.incremental_alter_configs(asking, {topic: {"retention.ms": "1000"}}))
     brokers.advance(20_000)
     changed.value().raise_first()
+
+
+def test_a_broker_that_was_reached_and_is_slow_is_not_one_that_cannot_be_reached() -> None:
+    """Though the client has not asked for metadata yet, and knows the address alone."""
+    for is_up, expected in ((True, RequestTimedOut), (False, NoBrokerReachable)):
+        brokers = ScriptedBrokers([1])
+        brokers.answer("DescribeConfigs", KEEP)
+        if not is_up:
+            brokers.unreachable.add(1)
+        settings = read_settings(Scope.ADMIN, {"bootstrap.servers": brokers.bootstrap}, {})
+        asking = Asking(Cluster(brokers.world, settings))
+        topic = ConfigResource(configs.ResourceType.TOPIC, "a")
+        described = spawn(configs.describe_configs(asking, [topic], timeout=0.3))
+        brokers.advance(1000)
+        assert type(described.value().errors[topic]) is expected
 
 
 def test_a_broker_that_collects_metrics_tells_the_clients_id_once() -> None:

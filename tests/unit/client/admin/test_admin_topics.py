@@ -3,7 +3,6 @@
 import warnings
 
 import pytest
-from fake_cluster import FakeCluster
 
 from ottla.base.ids import Uuid, uuid_text
 from ottla.client.admin import topics
@@ -27,6 +26,7 @@ from ottla.wire.messages import (
     DescribeTopicPartitionsResponse,
     MetadataResponse,
 )
+from tests.unit.client.admin.fake_cluster import FakeCluster
 
 ID = Uuid(bytes(range(16)))
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from fake_cluster import FakeCluster
 
 from ottla.client.admin import configs, log_dirs, records, topics, transaction_states
 from ottla.client.admin.access import acls
@@ -14,6 +13,7 @@ from ottla.client.errors import KafkaError, UnsupportedVersion
 from ottla.client.topic_partition import TopicPartition
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey
+from tests.unit.client.admin.fake_cluster import FakeCluster
 
 # The newest versions that Apache Kafka 2.1 serves, of what an admin asks for.
 NEWEST = {

@@ -1,9 +1,9 @@
 """Consumers over scripted brokers."""
 
 import pytest
-from consumer_bench import Bench
 
 from ottla.testing.scripted_brokers import ScriptedBrokers
+from tests.unit.client.consumer.consumer_bench import Bench
 
 
 @pytest.fixture

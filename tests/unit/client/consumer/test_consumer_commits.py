@@ -1,7 +1,6 @@
 """Committing, and what a consumer does when its group takes partitions away or gives them."""
 
 import pytest
-from consumer_bench import Bench, coordinator_is
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import CommitFailed, GroupAuthorizationFailed, InvalidGroupId, RebalanceInProgress
@@ -11,6 +10,7 @@ from ottla.client.topic_partition import OffsetAndMetadata
 from ottla.testing.scripted_brokers import ScriptedBrokers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FindCoordinatorResponse, OffsetCommitResponse, OffsetFetchResponse
+from tests.unit.client.consumer.consumer_bench import Bench, coordinator_is
 
 T0, T1 = TopicPartition("clicks", 0), TopicPartition("clicks", 1)
 
@@ -517,3 +517,35 @@ def test_an_auto_commit_that_was_overtaken_while_the_coordinator_was_looked_for_
     bench.call(bench.core.offsets.commit({T0: OffsetAndMetadata(1)}, 5000))
     bench.brokers.advance(5000)
     assert committed_offsets(bench) == [1]
+
+
+@pytest.mark.parametrize("how", ["auto", "later", "waited for"])
+def test_a_commit_that_waits_for_its_coordinator_is_not_sent_for_a_partition_that_was_lost(make_group, how):
+    bench = make_group(auto_commit_interval_ms=1000)
+    bench.logs.append(T0, b"a", b"b", b"c")
+    assigned(bench, T0)
+    bench.values(3)
+    bench.brokers.advance(1000)
+    bench.core.coordinators.forget(0, "g")
+    not_yet = FindCoordinatorResponse(
+        coordinators=[FindCoordinatorResponse.Coordinator(key="g", error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    )
+    bench.brokers.answer("FindCoordinator", [not_yet, coordinator_is(1), coordinator_is(1)])
+    if how == "auto":
+        bench.poll(1)
+    elif how == "later":
+        bench.core.offsets.commit_later(None, None)
+    else:
+        bench.core.world.start(bench.core.offsets.commit_quietly())
+    bench.core.subscription.remove((T0,))
+    bench.brokers.advance(5000)
+    assert committed_offsets(bench) == []
+
+
+def test_a_group_without_a_committed_offset_says_in_the_log_where_it_begins(make_group):
+    bench = make_group()
+    assigned(bench, T0)
+    bench.poll()
+    assert "no committed offset for clicks-0: begins at earliest (auto.offset.reset)" in [
+        line.text for line in bench.brokers.lines
+    ]

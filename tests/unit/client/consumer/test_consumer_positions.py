@@ -3,6 +3,7 @@
 import pytest
 
 from ottla.base.ids import TopicPartition
+from ottla.client.client_log import WARNING
 from ottla.client.consumer.offsets.offset_reset import EARLIEST, LATEST, NONE, parse_duration_ms, parse_offset_reset
 from ottla.client.errors import ClientError, InvalidState, LogTruncated, RequestTimedOut
 from ottla.client.topic_partition import OffsetAndMetadata
@@ -149,3 +150,26 @@ def test_offsets_are_looked_up_at_every_leader_and_again_where_it_has_moved(make
     found = bench.call(bench.core.look_up({T0: -1, T1: -1}, 5000), advance_ms=1000)
     assert {partition: one.offset for partition, one in found.items()} == {T0: 1, T1: 2}
     assert len(bench.brokers.asked("ListOffsets")) == 3
+
+
+def test_an_offset_that_is_not_in_the_log_is_told_of_in_the_log(make_bench):
+    bench = make_bench()
+    bench.logs.append(T0, b"a", b"b")
+    bench.core.assign([T0])
+    bench.core.seek(T0, OffsetAndMetadata(50))
+    bench.poll()
+    bench.brokers.advance(500)
+    assert [(line.level, line.text) for line in bench.brokers.lines] == [
+        (WARNING, "offset 50 is not in the log of clicks-0: begins again at earliest (auto.offset.reset)")
+    ]
+
+
+def test_a_log_that_was_truncated_is_told_of_in_the_log(make_bench):
+    bench = make_bench(nodes=(1, 2))
+    bench.logs.append(T0, b"a", b"b", b"c")
+    bench.core.assign([T0])
+    assert bench.values() == [b"a", b"b", b"c"]
+    bench.logs.epoch_ends[T0] = 0, 1
+    change_leader(bench)
+    texts = [line.text for line in bench.brokers.lines]
+    assert "clicks-0 was read to offset 3, and its log was truncated since: begins again at offset 1" in texts

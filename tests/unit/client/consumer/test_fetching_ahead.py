@@ -3,10 +3,10 @@
 from random import Random
 
 import pytest
-from consumer_bench import batch
 
 from ottla.base.ids import TopicPartition
 from ottla.client.topic_partition import OffsetAndMetadata
+from tests.unit.client.consumer.consumer_bench import batch
 
 T0, T1 = TopicPartition("clicks", 0), TopicPartition("clicks", 1)
 MUCH = b"m" * 10_000

@@ -1,7 +1,6 @@
 """The event loop of blocking clients: who drives it, and what becomes of it at a fork and at the end."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -166,30 +165,6 @@ def test_who_waits_for_callbacks_while_the_client_ends_is_not_left_waiting(threa
     assert told == [1]
 
 
-def test_ctrl_c_strikes_in_a_child_that_was_forked_while_the_main_thread_waited(thread: LoopThread) -> None:
-    """By another thread: in the child nobody is left who would let it strike."""
-    over: Promise[None] = Promise()
-    codes: list[int] = []
-
-    def fork() -> None:
-        child = os.fork()
-        if not child:
-            try:
-                signal.raise_signal(signal.SIGINT)
-            except KeyboardInterrupt:
-                os._exit(42)
-            os._exit(1)
-        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-        with thread.lock:
-            over.resolve(None)
-        thread.loop.wake()
-
-    with thread.lock:
-        thread.loop.after(0.0, threading.Thread(target=fork).start)
-    assert thread.wait(over, 30)
-    assert codes == [42]
-
-
 @pytest.mark.parametrize("host", ["nobody..example", "x" * 70 + ".example"])
 def test_what_can_be_nobodys_name_is_a_name_that_is_not_known(thread: LoopThread, host: str) -> None:
     outcome: Promise[None] = Promise()
@@ -207,30 +182,6 @@ def test_what_can_be_nobodys_name_is_a_name_that_is_not_known(thread: LoopThread
 
     with pytest.raises(OSError, match="is not known"):
         thread.ask(begin, timeout_s=20)
-
-
-def test_an_interrupt_waits_until_the_client_is_in_order_again() -> None:
-    program = """if True:
-        import os, signal
-        from ottla.client.io.client_lock import ClientLock
-        lock, steps = ClientLock(), []
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has background jobs ignore it
-        before = signal.getsignal(signal.SIGINT)
-        try:
-            with lock:
-                os.kill(os.getpid(), signal.SIGINT)
-                with lock:
-                    steps.append("within")
-                steps.append("after")
-            steps.append("never")
-        except KeyboardInterrupt:
-            steps.append("interrupted")
-        assert steps == ["within", "after", "interrupted"], steps
-        assert signal.getsignal(signal.SIGINT) is before
-        with lock:
-            steps.append("again")
-    """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_timers_that_were_cancelled_do_not_pile_up_until_they_are_due(thread: LoopThread) -> None:

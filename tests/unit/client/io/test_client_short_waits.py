@@ -1,8 +1,7 @@
-"""How callers wait: looking again for a moment after a short wait, sleeping after a long one, for one loop or two."""
+"""How callers wait: looking again for a moment after a short wait, sleeping after a long one; and how senders work."""
 
-import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -10,7 +9,6 @@ from ottla.client.io import loop_thread, short_waits
 from ottla.client.io.event_loop import EventLoop
 from ottla.client.io.loop_thread import LoopThread
 from ottla.client.io.short_waits import ShortWaits
-from ottla.client.promise import Promise
 
 
 class ScriptedLoop(EventLoop):
@@ -85,20 +83,12 @@ def test_a_timer_that_is_due_is_not_kept_waiting_by_looking(clock: FakeClock) ->
     assert loop.timeouts == [0.0, 0.0]
 
 
-# --- two clients of one thread ---
+# --- a thread that sends ---
 
 
 @pytest.fixture
 def sending() -> Iterator[LoopThread]:
     made = LoopThread("test-sending")
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def waiting() -> Iterator[LoopThread]:
-    made = LoopThread("test-waiting")
-    made.takes_along = True
     yield made
     made.stop()
 
@@ -109,25 +99,45 @@ def use(client: LoopThread) -> None:
     client.note_use()
 
 
-def test_a_thread_that_sends_often_takes_up_answers_now_and_then(
-    sending: LoopThread, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now_s, drives = 1000.0, []
+@pytest.fixture
+def driven_at(sending: LoopThread, monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
+    """Whether a caller who sends, so many seconds after the last time, handles answers."""
+    now_s = 1000.0
+    drives: list[float] = []
     monkeypatch.setattr(loop_thread, "monotonic", lambda: now_s)
-    monkeypatch.setattr(sending, "drive", lambda: drives.append(now_s))
-    sending.note_use()
-    assert drives == []  # It has not sent anything for long.
-    for _ in range(4):
-        now_s += 0.0002
-        sending.note_use()
-        if drives:
-            sending._last_driven_s = drives[-1]
-    assert len(drives) == 2
-    now_s += 0.002
-    sending.note_use()
-    assert len(drives) == 2
-    sending.note_use(wants_answers=True)
-    assert len(drives) == 3
+
+    def drive() -> None:
+        drives.append(now_s)
+        sending._last_driven_s = now_s
+
+    monkeypatch.setattr(sending, "drive", drive)
+
+    def sends(after_s: float, **given: bool) -> bool:
+        nonlocal now_s
+        now_s += after_s
+        drives.clear()
+        sending.note_use(**given)
+        return bool(drives)
+
+    return sends
+
+
+def test_a_thread_that_sends_now_and_then_leaves_answers_to_the_clients_own(driven_at: Callable[..., bool]) -> None:
+    assert [driven_at(after_s) for after_s in (0.0, 0.002, 0.5)] == [False] * 3
+    assert driven_at(0.5, wants_answers=True)
+
+
+def test_a_thread_that_sends_one_after_another_handles_each_answer(driven_at: Callable[..., bool]) -> None:
+    driven_at(0.0)
+    assert [driven_at(0.0003) for _ in range(4)] == [True] * 4
+
+
+def test_a_thread_that_sends_all_the_time_handles_answers_every_half_millisecond(
+    driven_at: Callable[..., bool],
+) -> None:
+    driven_at(0.0)
+    assert driven_at(0.0001)
+    assert [driven_at(0.0001) for _ in range(12)] == [False] * 5 + [True] + [False] * 5 + [True]
 
 
 def test_callbacks_of_a_thread_that_sends_often_are_left_to_the_clients_own_thread(sending: LoopThread) -> None:
@@ -142,77 +152,3 @@ def test_callbacks_of_a_thread_that_sends_often_are_left_to_the_clients_own_thre
     sending.has_callbacks = lambda: bool(due)
     use(sending)
     assert ran_on.wait(10)
-
-
-def test_a_caller_who_waits_takes_along_the_client_that_it_has_sent_with(
-    sending: LoopThread, waiting: LoopThread
-) -> None:
-    ran_on: list[threading.Thread] = []
-    while threading.current_thread() not in ran_on:  # An own thread that was not asked yet may be at it.
-        use(sending)
-        promise: Promise[None] = Promise()
-
-        def fire(promise: Promise[None] = promise) -> None:
-            ran_on.append(threading.current_thread())
-            waiting.loop.call(lambda: promise.resolve(None))
-
-        with sending.lock:
-            sending.loop.after(0.001, fire)
-        assert waiting.wait(promise, 10)
-
-
-def test_callbacks_of_the_client_that_is_taken_along_run_on_its_own_thread(
-    sending: LoopThread, waiting: LoopThread
-) -> None:
-    due, ran_on = [], []
-    promise: Promise[None] = Promise()
-
-    def run_callbacks() -> None:
-        while due:
-            due.pop()
-            ran_on.append(threading.current_thread())
-            waiting.loop.call(lambda: promise.resolve(None))
-
-    sending.run_callbacks = run_callbacks
-    sending.has_callbacks = lambda: bool(due)
-    use(sending)
-    with sending.lock:
-        sending.loop.after(0.001, lambda: due.append(1))
-    assert waiting.wait(promise, 10)
-    assert ran_on == [sending._thread]
-
-
-def test_another_caller_gets_the_client_that_is_taken_along(sending: LoopThread, waiting: LoopThread) -> None:
-    promise: Promise[None] = Promise()
-
-    def wait() -> None:
-        use(sending)
-        waiting.wait(promise, 10)
-
-    one = threading.Thread(target=wait)
-    one.start()
-    for _ in range(20):
-        sending.ask(lambda: sending.world.sleep(1), 10)
-    waiting.loop.call(lambda: promise.resolve(None))
-    one.join(10)
-    assert not one.is_alive()
-
-
-def test_a_client_that_is_closed_while_another_takes_it_along_leaves_no_descriptor(waiting: LoopThread) -> None:
-    waiting.ask(lambda: waiting.world.sleep(0), 10)
-    descriptors = len(os.listdir("/proc/self/fd"))
-    sending = LoopThread("test-sending")
-    promise: Promise[None] = Promise()
-
-    def wait() -> None:
-        use(sending)
-        waiting.wait(promise, 10)
-
-    one = threading.Thread(target=wait)
-    one.start()
-    sending.ask(lambda: sending.world.sleep(5), 10)
-    sending.stop()
-    assert len(os.listdir("/proc/self/fd")) == descriptors
-    waiting.loop.call(lambda: promise.resolve(None))
-    one.join(10)
-    assert not one.is_alive()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.base.tcp_dialling import AddressInfo, TcpDialling
+from ottla.base.tcp_connect import AddressInfo, SilentAddresses, TcpDialling
 from ottla.client.io.tcp import TcpDialer
 
 
@@ -36,7 +36,7 @@ def listening() -> Iterator[list[socket.socket]]:
 def test_an_address_that_does_not_answer_in_time_is_tried_after_the_others(listening: list[socket.socket]) -> None:
     """As `client.dns.lookup=use_all_dns_ips` of Java's clients."""
     first, second = (one.getsockname() for one in listening)
-    dialer = TcpDialer(TwoAddresses(first, second))
+    dialer = TcpDialer(TwoAddresses(first, second), lambda: 0.0)
     connected: list[Any] = []
 
     def dial() -> TcpDialling:
@@ -63,3 +63,41 @@ def test_an_address_that_does_not_answer_in_time_is_tried_after_the_others(liste
     last = dial()
     assert tried(last) == first  # it was silent longer ago
     last.cancel()
+
+
+def infos(*hosts: str) -> list[AddressInfo]:
+    return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, 9092)) for host in hosts]
+
+
+def hosts(found: list[AddressInfo]) -> list[str]:
+    return [one[4][0] for one in found]
+
+
+def test_an_address_that_was_silent_has_its_turn_again_after_a_while() -> None:
+    """As long as another one answers, nobody would find out that it does, too."""
+    now_s = 0.0
+    silent = SilentAddresses(lambda: now_s)
+    silent.on_silence(("near", 9092))
+    assert hosts(silent.in_order(infos("near", "far"))) == ["far", "near"]
+    now_s = 301.0
+    assert hosts(silent.in_order(infos("near", "far"))) == ["near", "far"]
+
+
+def test_when_all_addresses_are_silent_they_are_tried_in_turns() -> None:
+    now_s = 0.0
+    silent = SilentAddresses(lambda: now_s)
+    tried = []
+    for _ in range(7):
+        now_s += 10
+        first = silent.in_order(infos("a", "b", "c"))[0]
+        tried.append(first[4][0])
+        silent.on_silence(first[4])
+    assert "".join(tried) == "abcabca"
+
+
+def test_silent_addresses_of_hosts_that_change_are_not_kept_for_ever() -> None:
+    silent = SilentAddresses(lambda: 0.0)
+    for number in range(5000):
+        silent.on_silence((f"10.0.{number >> 8}.{number & 255}", 9092))
+    assert len(silent._silent_s) == 1000
+    assert hosts(silent.in_order(infos("10.0.19.135", "10.0.0.0"))) == ["10.0.0.0", "10.0.19.135"]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from certificate_maker import Authority, Issued
 
 from ottla.base.ports import Transport
 from ottla.client.io.asyncio_world import AsyncioWorld
@@ -20,6 +19,7 @@ from ottla.client.settings import ClientSettings, read_settings
 from ottla.client.world import ClientWorld, TlsFailed
 from ottla.config.parse import ConfigError
 from ottla.config.scopes import Scope
+from tests.interop.certificate_maker import Authority, Issued
 
 TIMEOUT_S = 20
 MUCH = bytes(range(256)) * 8192

@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from ottla.client.errors import Disconnected, SaslAuthenticationFailed
 from ottla.client.io.real_ports import RealEntropy
-from ottla.client.login.choice import login_for
-from ottla.client.network.authentication import Login
+from ottla.client.login.choice import Login, login_for
 from ottla.client.settings import read_settings
 from ottla.client.world import ClientWorld
 from ottla.config.parse import ConfigError

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from group_rig import GROUP, GroupRig, partitions
 
 from ottla.base.ids import TopicPartition
+from ottla.client.client_log import INFO, WARNING
 from ottla.client.errors import FencedInstanceId, GroupMaxSizeReached, UnsupportedVersion
 from ottla.client.membership.assignors.assignor import Division, MemberSubscription, Subscriptions, Topics
 from ottla.client.membership.classic.classic_member import ClassicMember
@@ -25,6 +25,7 @@ from ottla.wire.messages import (
     LeaveGroupResponse,
     SyncGroupResponse,
 )
+from tests.unit.client.membership.group_rig import GROUP, GroupRig, partitions
 
 ME = "me-1"
 EAGER = ("range",)
@@ -518,3 +519,23 @@ def test_an_assignor_that_fails_is_told_to_the_application() -> None:
     rig.brokers.advance(10_000)
     assert [str(failure) for failure in rig.consumer.failures] == ["which way is up?"]
     assert rig.names() == ["FindCoordinator", "JoinGroup"]
+
+
+def test_joining_and_being_removed_are_told_to_the_log() -> None:
+    rig = a_stable_member(COOPERATIVE)
+    rig.brokers.answer("Heartbeat", [HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)])
+    rig.brokers.answer("JoinGroup", KEEP)
+    rig.brokers.advance(3_050)
+    assert [(line.level, line.text) for line in rig.brokers.lines] == [
+        (INFO, f"member {ME} of group 'group', generation 1, has 2 partitions: t-0, t-1"),
+        (WARNING, "removed from group 'group' (UNKNOWN_MEMBER_ID), with 2 partitions assigned to it; joining again"),
+    ]
+
+
+def test_an_application_that_does_not_poll_in_time_is_told_of_in_the_log() -> None:
+    rig = a_stable_member(max_poll_interval_ms=10_000)
+    rig.brokers.advance(60_000)
+    assert [line.text for line in rig.brokers.lines if line.level == WARNING] == [
+        "leaves group 'group': the application has not polled for 10000 ms (max.poll.interval.ms); it joins again with "
+        "the next poll"
+    ]

@@ -3,15 +3,16 @@
 from typing import Any
 
 import pytest
-from group_rig import GroupRig, partitions
 
 from ottla.base.ids import Uuid
+from ottla.client.client_log import INFO, WARNING
 from ottla.client.errors import FencedInstanceId, UnreleasedInstanceId, UnsupportedVersion
 from ottla.client.membership.consumer.consumer_member import ConsumerGroupMember
 from ottla.client.membership.member import Identity, LeaveBehaviour
 from ottla.testing.scripted_brokers import DROP, KEEP
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConsumerGroupHeartbeatResponse, MetadataResponse
+from tests.unit.client.membership.group_rig import GroupRig, partitions
 
 HEARTBEAT = "ConsumerGroupHeartbeat"
 INTERVAL_MS = 5_000
@@ -372,3 +373,30 @@ def test_a_client_that_closes_ends_its_member_without_a_word() -> None:
     rig.brokers.advance(60_000)
     assert rig.consumer.failures == []
     assert rig.consumer.events == []
+
+
+def test_joining_and_being_removed_are_told_to_the_log() -> None:
+    rig = a_stable_member()
+    rig.brokers.answer(HEARTBEAT, [refused(ErrorCode.FENCED_MEMBER_EPOCH), rig.told(5, 0), told(5)])
+    rig.brokers.advance(INTERVAL_MS + 50)
+    member = rig.member.identity.member_id
+    assert [(line.level, line.text) for line in rig.brokers.lines] == [
+        (INFO, f"member {member} of group 'group', generation 1, has 2 partitions: t-0, t-1"),
+        (
+            WARNING,
+            "removed from group 'group' (the coordinator does not know it any more), with 2 partitions assigned to it; "
+            "joining again",
+        ),
+        (INFO, "back in group 'group' after 0.0 s"),
+        (INFO, f"member {member} of group 'group', generation 5, has 1 partition: t-0"),
+    ]
+
+
+def test_a_coordinator_that_fails_for_long_is_told_of_in_the_log() -> None:
+    rig = a_stable_member()
+    rig.brokers.answer(HEARTBEAT, refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    rig.brokers.advance(2 * INTERVAL_MS - 200)
+    assert [line for line in rig.brokers.lines if line.level == WARNING] == []
+    rig.brokers.advance(2 * INTERVAL_MS)
+    line = next(line for line in rig.brokers.lines if line.level == WARNING)
+    assert line.text.startswith("cannot send heartbeats to group 'group'; trying again: The coordinator is still")

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from written_logs import Producing, WrittenLogs, error_of, refusing
 
 from ottla.client.errors import ClientClosed, ClusterAuthorizationFailed, DeliveryTimedOut, MessageTooLarge
 from ottla.client.promise import Promise
 from ottla.testing.scripted_brokers import DROP, KEEP, ScriptedBrokers, ScriptedTransport
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceResponse
+from tests.unit.client.producer.written_logs import Producing, WrittenLogs, error_of, refusing
 
 
 def begun(nodes: tuple[int, ...] = (1,), partitions: int = 1, **settings: object) -> tuple[Producing, WrittenLogs]:

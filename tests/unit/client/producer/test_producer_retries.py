@@ -4,14 +4,28 @@ import random
 from typing import Any
 
 import pytest
-from written_logs import PRODUCER_ID, PartitionAnswer, Producing, WrittenLogs, answer_produce, error_of, refusing
 
-from ottla.client.errors import DeliveryTimedOut, InvalidRecord, MessageTooLarge, TopicAuthorizationFailed
+from ottla.client.errors import (
+    DeliveryTimedOut,
+    InvalidRecord,
+    MessageTooLarge,
+    OutOfOrderSequenceNumber,
+    TopicAuthorizationFailed,
+)
 from ottla.records.batch import read_header
 from ottla.records.reader import read_records
 from ottla.testing.scripted_brokers import DROP, KEEP, ScriptedBrokers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ProduceResponse
+from tests.unit.client.producer.written_logs import (
+    PRODUCER_ID,
+    PartitionAnswer,
+    Producing,
+    WrittenLogs,
+    answer_produce,
+    error_of,
+    refusing,
+)
 
 
 def begun(nodes: tuple[int, ...] = (1,), partitions: int = 1, **settings: object) -> tuple[Producing, WrittenLogs]:
@@ -369,14 +383,43 @@ def test_the_parts_of_a_batch_that_was_split_keep_its_epoch() -> None:
     assert logs.values["clicks", 0] == [b"0", b"1", b"2"]
 
 
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_batch_that_is_found_too_large_when_it_may_be_written_is_not_written_twice(is_written: bool) -> None:
+    """`max.message.bytes` was lowered before the second attempt. Its parts are other batches than the broker knows."""
+    producing, logs = begun(linger_ms=1000)
+    producing.send(b"warm")
+    producing.flush()
+
+    def lost(node_id: int, version: int, request: Any) -> Any:
+        if is_written:
+            logs.produce(node_id, version, request)
+        return DROP
+
+    producing.brokers.answer("Produce", [lost, refusing(logs, ErrorCode.MESSAGE_TOO_LARGE)] + [logs.produce] * 20)
+    sent = [producing.send(b"%d" % number) for number in range(3)]
+    producing.flush()
+    producing.brokers.advance(30_000)
+    behind = producing.send(b"behind")
+    producing.flush()
+    producing.brokers.advance(30_000)
+    assert logs.values["clicks", 0] == [b"warm", b"0", b"1", b"2", b"behind"]
+    assert [error_of(one) for one in (*sent, behind)] == [OutOfOrderSequenceNumber if is_written else None] * 3 + [None]
+    if is_written:
+        assert "may have been written before" in str(sent[0].exception())
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_beside_records_that_are_refused_no_other_is_lost_repeated_or_out_of_order(seed: int) -> None:
-    """Some records are refused for good, and large batches: gaps, new epochs and splits meet all faults."""
+    """Some records are refused for good, and large batches: gaps, new epochs and splits meet all faults.
+
+    What is too large may change meanwhile: then a broker refuses as too large what it has written already.
+    """
     chance = random.Random(seed)
     producing, logs = begun(
-        (1, 2), partitions=3, batch_size=chance.choice([0, 100, 400]), linger_ms=chance.choice([0, 5, 50])
+        (1, 2), partitions=3, batch_size=chance.choice([0, 100, 400, 2000]), linger_ms=chance.choice([0, 5, 50])
     )
     most = chance.choice([1, 2, 4, 1000])
+    changes_limit = chance.random() < 0.5
     is_faulty = True
 
     def is_refused(value: bytes) -> bool:
@@ -407,14 +450,23 @@ def test_beside_records_that_are_refused_no_other_is_lost_repeated_or_out_of_ord
         sent[partition].append((value, producing.send(value, partition=partition)))
         if chance.random() < 0.3:
             producing.brokers.advance(chance.randrange(200))
+        if changes_limit and chance.random() < 0.05:
+            most = chance.choice([0, 1, 2, 4, 8])
     is_faulty = False
     producing.core.flush()
     producing.brokers.advance(30_000)
     for partition, records in enumerate(sent):
         values = logs.values.get(("clicks", partition), [])
         assert values == sorted(set(values), key=int), "repeated or out of order"
-        assert [value for value, delivery in records if error_of(delivery) is None] == values
-        assert all(values[one.result().offset] == value for value, one in records if one.exception() is None)
+        unknown = {
+            value for value, delivery in records if error_of(delivery) in (OutOfOrderSequenceNumber, MessageTooLarge)
+        }
+        assert changes_limit or not unknown
+        told = [value for value, delivery in records if error_of(delivery) is None]
+        assert told == [value for value in values if value not in unknown]
+        places = [(value, one.result().offset) for value, one in records if one.exception() is None]
+        assert all(values[offset] == value for value, offset in places if offset is not None)
+        assert changes_limit or all(offset is not None for _, offset in places)
     metrics = producing.core.metrics()
     assert metrics["buffer-available-bytes"] == metrics["buffer-total-bytes"]
 
@@ -451,3 +503,17 @@ def test_a_batch_that_the_broker_has_and_no_longer_knows_is_delivered() -> None:
     producing.brokers.advance(10_000)
     assert [error_of(one) for one in sent] == [None] * 12
     assert logs.values["clicks", 0] == [b"first", *(b"%d" % number for number in range(12))]
+
+
+def test_attempts_that_go_on_for_long_are_told_of_in_the_log_and_their_success() -> None:
+    producing, logs = begun()
+    producing.brokers.answer("Produce", refusing(logs, ErrorCode.NOT_ENOUGH_REPLICAS))
+    producing.send()
+    producing.brokers.advance(4_900)
+    assert producing.brokers.lines == []
+    producing.brokers.advance(1_200)
+    [line] = producing.brokers.lines
+    assert line.text.startswith("records for clicks-0 are not written yet; trying again: ")
+    producing.brokers.answer("Produce", logs.produce)
+    producing.brokers.advance(2_000)
+    assert producing.brokers.lines[-1].text.startswith("records for clicks-0 are written after ")

@@ -6,10 +6,10 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from written_logs import Producing, WrittenLogs
 
 from ottla.client.producer.append import IS_COMPILED, Delivery
 from ottla.testing.scripted_brokers import ScriptedBrokers
+from tests.unit.client.producer.written_logs import Producing, WrittenLogs
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="only the compiled `send` takes no lock")
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from written_logs import PartitionAnswer, Producing, WrittenLogs, answer_produce, error_of, refusing
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import (
@@ -27,6 +26,14 @@ from ottla.wire.messages import (
     FindCoordinatorResponse,
     InitProducerIdResponse,
     TxnOffsetCommitResponse,
+)
+from tests.unit.client.producer.written_logs import (
+    PartitionAnswer,
+    Producing,
+    WrittenLogs,
+    answer_produce,
+    error_of,
+    refusing,
 )
 
 PID = 4000

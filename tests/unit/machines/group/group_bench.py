@@ -13,7 +13,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.machines.coordinator_machine import CoordinatorDecision, CoordinatorRecord, TransactionStamp
+from ottla.machines.coordinator_machine import (
+    CoordinatorDecision,
+    CoordinatorRecord,
+    EncodedRecords,
+    Timer,
+    TransactionStamp,
+)
 from ottla.machines.group.classic.group import ClassicGroup, ClassicState
 from ottla.machines.group.classic.joining import JoiningClient
 from ottla.machines.group.classic.replies import write_error
@@ -145,11 +151,7 @@ class Groups:
             return error
         for record in decision.records:
             self._append(record, decision.transaction)
-        for name, delay_ms, expire in decision.timers:
-            self._timers.pop(name, None)
-            if expire is not None:
-                self._timer_count += 1
-                self._timers[name] = self.now_ms + delay_ms, self._timer_count, expire
+        self._set(decision.timers)
         for waiter, reply in decision.answers:
             if isinstance(reply, ErrorCode):
                 waiter.failed(reply)
@@ -159,6 +161,26 @@ class Groups:
         if decision.followed_by is not None:
             self.carry_out(decision.followed_by(self.machine, self.now_ms))
         return decision.reply
+
+    def carry_out_encoded(self, decided: tuple[Any, EncodedRecords | None, Sequence[Timer]]) -> Any:
+        """The same for a command whose records are bytes."""
+        reply, records, timers = decided
+        if records:
+            if self.fails_with is not None:
+                error, self.fails_with = self.fails_with, None
+                return error
+            self.log += [(None, key, value) for key, value in records.encoded]
+            records.replay(self.machine)
+        self._set(timers)
+        self.check_against_log()
+        return reply
+
+    def _set(self, timers: Sequence[Timer]) -> None:
+        for name, delay_ms, expire in timers:
+            self._timers.pop(name, None)
+            if expire is not None:
+                self._timer_count += 1
+                self._timers[name] = self.now_ms + delay_ms, self._timer_count, expire
 
     def _append(self, record: CoordinatorRecord, stamp: TransactionStamp | None) -> None:
         value = None if record.value is None else encode_versioned(record.value, record.version)
@@ -408,7 +430,7 @@ class Groups:
             ],
             **more,
         )
-        outcome = self.carry_out(self.machine.commit_offsets(request, version, self.now_ms))
+        outcome = self.carry_out_encoded(self.machine.commit_offsets(request, version, self.now_ms))
         if isinstance(outcome, ErrorCode):
             return outcome
         return [ErrorCode(part.error_code) for topic in outcome.topics for part in topic.partitions]

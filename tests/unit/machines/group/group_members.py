@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-from group_bench import Call, Groups
-
 from ottla.base.ids import Uuid
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -13,6 +11,7 @@ from ottla.wire.messages import (
     ConsumerProtocolSubscription,
 )
 from ottla.wire.record_values import decode_versioned, encode_versioned
+from tests.unit.machines.group.group_bench import Call, Groups
 
 HEARTBEAT_MS = 5000
 Owned = ConsumerGroupHeartbeatRequest.TopicPartitions

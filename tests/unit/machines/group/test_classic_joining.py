@@ -1,10 +1,10 @@
 """Joining a classic group, and the rebalance that follows (KIP-62, KIP-134, KIP-394)."""
 
 import pytest
-from group_bench import GROUP, NOW_MS, Groups, subscription
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import GroupMetadataValue
+from tests.unit.machines.group.group_bench import GROUP, NOW_MS, Groups, subscription
 
 
 def test_a_new_member_is_given_an_id_to_come_back_with() -> None:

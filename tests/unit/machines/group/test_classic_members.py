@@ -1,9 +1,9 @@
 """Members of classic groups fall silent, leave, and come back under their own name (KIP-345)."""
 
 import pytest
-from group_bench import Groups, subscription
 
 from ottla.wire.errors import ErrorCode
+from tests.unit.machines.group.group_bench import Groups, subscription
 
 # Sessions
 

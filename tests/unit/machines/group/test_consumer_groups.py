@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from group_bench import GROUP, NOW_MS, Groups
-from group_members import HEARTBEAT_MS, Member, Owned
 
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.settings import MigrationPolicy
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord
+from tests.unit.machines.group.group_bench import GROUP, NOW_MS, Groups
+from tests.unit.machines.group.group_members import HEARTBEAT_MS, Member, Owned
 
 
 def settle(groups: Groups, *members: Member) -> None:

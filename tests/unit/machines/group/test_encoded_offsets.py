@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.ids import ZERO_UUID, Uuid
-from ottla.broker.coordination.gathered_batch import GatheredBatch, size_of
+from ottla.broker.coordination.gathered_batch import GatheredBatch
 from ottla.broker.coordination.loading import replay_batch
-from ottla.machines.coordinator_machine import CoordinatorMachine, CoordinatorRecord, TransactionStamp
+from ottla.machines.coordinator_machine import CoordinatorMachine, CoordinatorRecord, TransactionStamp, size_of
 from ottla.machines.group.committed import CommittedOffset
-from ottla.machines.group.encoded_offsets import encoded_commit
 from ottla.machines.group.group_coordinator import GroupCoordinator
 from ottla.machines.group.membership import NewIds
 from ottla.machines.group.records import group_forgotten, offset_committed, offset_forgotten
@@ -209,17 +208,6 @@ def test_any_log_loads_to_what_decoding_it_gives(log: Sequence[bytes], later: Se
     )
     assert state(loaded) == state(decoded)
     assert state(load(loaded, *later)) == state(load(decoded, *later))
-
-
-@pytest.mark.parametrize("topic_id", [ZERO_UUID, TOPIC_IDS["t"]])
-@pytest.mark.parametrize(
-    "more", [{}, {"leader_epoch": 7}, {"commit_timestamp_ms": -1}, {"metadata": "note"}, {"expire_timestamp_ms": 5}]
-)
-def test_a_commit_is_written_as_any_message_would_be(topic_id: Uuid, more: dict[str, object]) -> None:
-    record = commit("grüße", "t", 3, 5, topic_id=topic_id, **more)
-    assert coordinator().encode(record) == CoordinatorMachine().encode(record)
-    is_usual = not more.keys() & {"metadata", "expire_timestamp_ms"}
-    assert (encoded_commit(record) is not None) == is_usual
 
 
 def test_a_commit_of_a_group_whose_name_is_too_long_has_no_form() -> None:

@@ -1,9 +1,8 @@
 """Listing, describing and deleting groups."""
 
-from group_bench import Groups, subscription
-
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import DescribeGroupsResponse, GroupMetadataKey, ListGroupsResponse, OffsetCommitKey
+from tests.unit.machines.group.group_bench import Groups, subscription
 
 
 def listed(groups: Groups, states: set[str] = frozenset(), types: set[str] = frozenset()) -> list[str]:  # type: ignore[assignment]

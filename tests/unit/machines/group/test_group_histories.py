@@ -7,11 +7,11 @@ Seeded, so that a history that fails can be told again. After every step the log
 from random import Random
 
 import pytest
-from group_bench import GROUP, Call, Groups
 
 from ottla.machines.group.classic.group import ClassicGroup
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConsumerGroupHeartbeatRequest
+from tests.unit.machines.group.group_bench import GROUP, Call, Groups
 
 STEPS = 150
 

@@ -1,7 +1,6 @@
 """Committed offsets: taken, told, replaced by transactions, forgotten (KIP-211, KIP-447, KIP-496)."""
 
 import pytest
-from group_bench import NOW_MS, Groups, subscription
 
 from ottla.machines.coordinator_machine import TransactionStamp
 from ottla.wire.errors import ErrorCode
@@ -11,6 +10,7 @@ from ottla.wire.messages import (
     OffsetDeleteRequest,
     TxnOffsetCommitRequest,
 )
+from tests.unit.machines.group.group_bench import NOW_MS, Groups, subscription
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

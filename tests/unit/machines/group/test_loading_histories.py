@@ -13,9 +13,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from group_bench import GROUP, Groups, in_the_log
-from test_group_histories import Consumer
-from test_mixed_histories import Application, come_to_rest, member_id_of, owned_in
 
 from ottla.broker.coordination.gathered_batch import GatheredBatch, size_of
 from ottla.broker.coordination.loading import replay_batch
@@ -28,6 +25,9 @@ from ottla.records.batch import read_header
 from ottla.records.control import EndTransactionMarker, build_end_transaction_marker
 from ottla.wire.messages import OffsetDeleteRequest, TxnOffsetCommitRequest
 from ottla.wire.record_values import CoordinatorTopic
+from tests.unit.machines.group.group_bench import GROUP, Groups, in_the_log
+from tests.unit.machines.group.test_group_histories import Consumer
+from tests.unit.machines.group.test_mixed_histories import Application, come_to_rest, member_id_of, owned_in
 
 STEPS = 150
 DAY_MS = 24 * 60 * 60 * 1000

@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from group_bench import GROUP, Groups, subscription
-from group_members import HEARTBEAT_MS, ClassicConsumer, Member, assignment, partitions_in
 
 from ottla.machines.group.classic.group import ClassicGroup
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.settings import MigrationPolicy
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConsumerGroupHeartbeatRequest
+from tests.unit.machines.group.group_bench import GROUP, Groups, subscription
+from tests.unit.machines.group.group_members import HEARTBEAT_MS, ClassicConsumer, Member, assignment, partitions_in
 
 ALL = {("orders", 0), ("orders", 1)}
 

@@ -9,13 +9,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from group_bench import GROUP, Groups
-from group_members import ClassicConsumer
-from test_group_histories import Consumer, Steady
 
 from ottla.machines.group.consumer.group import ConsumerGroup
 from ottla.machines.group.settings import MigrationPolicy
 from ottla.wire.errors import ErrorCode
+from tests.unit.machines.group.group_bench import GROUP, Groups
+from tests.unit.machines.group.group_members import ClassicConsumer
+from tests.unit.machines.group.test_group_histories import Consumer, Steady
 
 STEPS = 200
 TOPICS = ("orders", "payments")

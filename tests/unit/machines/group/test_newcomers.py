@@ -5,11 +5,11 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from group_bench import GROUP, Groups
-from group_members import Member
 
 from ottla.machines.group.consumer import turn
 from ottla.wire.errors import ErrorCode
+from tests.unit.machines.group.group_bench import GROUP, Groups
+from tests.unit.machines.group.group_members import Member
 
 
 def targets(groups: Groups) -> dict[str, set[tuple[bytes, int]]]:

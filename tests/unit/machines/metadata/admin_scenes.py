@@ -2,7 +2,7 @@
 
 `kafka_answers.json` has what Apache Kafka 4.3.1 answered to them. To ask it again, with a node of it at BOOTSTRAP:
 
-    PYTHONPATH=src python tests/unit/machines/metadata/record_kafka_answers.py
+    python -m tests.unit.machines.metadata.record_kafka_answers
 """
 
 from collections.abc import Iterator, Mapping

@@ -3,7 +3,7 @@
 `kafka_partitions.txt` has what became of the partition with Apache Kafka 4.3.1's controller, step by step. To ask it
 again, which needs Java and Maven:
 
-    PYTHONPATH=src:tests/interop python tests/unit/machines/metadata/record_kafka_partitions.py
+    python -m tests.unit.machines.metadata.record_kafka_partitions
 
 Some stories are told on purpose: those of a move that is called off, changed or taken back while it is under way, as
 `kafka-reassign-partitions` does with the assignment that it printed before. The others are drawn from a seed.
@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from admin_scenes import alter, assigned, create, delete, elect, reassign
-from controllers import ControllerUnderTest
-
 from ottla.machines.metadata.image.partition_image import PartitionImage
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterPartitionRequest, CreateTopicsRequest
+from tests.unit.machines.metadata.admin_scenes import alter, assigned, create, delete, elect, reassign
+from tests.unit.machines.metadata.controllers import ControllerUnderTest
 
 BROKERS = (11, 12, 13, 14, 15)
 DRAWN = 300

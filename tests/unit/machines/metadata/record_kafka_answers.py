@@ -6,12 +6,11 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from admin_scenes import scenes
-from plain_messages import plain
-
 from ottla.base.ids import Uuid
 from ottla.wire.apis import api
 from ottla.wire.frame import decode_response, encode_request, response_type
+from tests.unit.machines.metadata.admin_scenes import scenes
+from tests.unit.machines.metadata.plain_messages import plain
 
 ANSWERS = Path(__file__).with_name("kafka_answers.json")
 

@@ -8,16 +8,15 @@ import socket
 from pathlib import Path
 from typing import Any
 
-import apache_kafka
-from controllers import ControllerUnderTest
-from partition_stories import BROKERS, stories, tell
-
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.records.batch import complete_batches
 from ottla.records.reader import read_records
 from ottla.wire.apis import api
 from ottla.wire.frame import decode_response, encode_request, response_type
 from ottla.wire.record_values import decode_metadata_record
+from tests.interop import apache_kafka
+from tests.unit.machines.metadata.controllers import ControllerUnderTest
+from tests.unit.machines.metadata.partition_stories import BROKERS, stories, tell
 
 OUTCOMES = Path(__file__).with_name("kafka_partitions.txt")
 SETTINGS = {"broker.session.timeout.ms": 3_600_000, "auto.leader.rebalance.enable": "false"}

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from controllers import one_node
 
 from ottla.machines.metadata.decisions.create_topics import MOST_RECORDS
 from ottla.machines.metadata.image.metadata_image import MetadataImage
@@ -11,6 +10,7 @@ from ottla.security.acls.bindings import AclBinding
 from ottla.security.acls.filters import AclFilter
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import CreateAclsRequest, DeleteAclsRequest
+from tests.unit.machines.metadata.controllers import one_node
 
 A_RULE: dict[str, Any] = {
     "resource_type": 2,

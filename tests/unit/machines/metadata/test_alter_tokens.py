@@ -5,7 +5,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from controllers import ControllerUnderTest
 
 from ottla.security.sasl.token_hmac import token_hmac
 from ottla.wire.errors import ErrorCode
@@ -14,6 +13,7 @@ from ottla.wire.messages import (
     ExpireDelegationTokenRequest,
     RenewDelegationTokenRequest,
 )
+from tests.unit.machines.metadata.controllers import ControllerUnderTest
 
 ALICE, BOB = "User:alice", "User:bob"
 SECRET = "of the cluster"

@@ -3,10 +3,6 @@
 from typing import Any
 
 import pytest
-from admin_scenes import alter, assigned, create, topic
-from controllers import CLUSTER_ID, ControllerUnderTest, directory_of
-from golden_metadata import GOLDEN, records_of
-from plain_messages import plain
 
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.partition_image import RECOVERED, RECOVERING, PartitionImage
@@ -21,6 +17,10 @@ from ottla.wire.messages import (
     ElectLeadersRequest,
     UnregisterBrokerRequest,
 )
+from tests.unit.machines.metadata.admin_scenes import alter, assigned, create, topic
+from tests.unit.machines.metadata.controllers import CLUSTER_ID, ControllerUnderTest, directory_of
+from tests.unit.machines.metadata.golden_metadata import GOLDEN, records_of
+from tests.unit.machines.metadata.plain_messages import plain
 
 
 def cluster(*broker_ids: int, **settings: str) -> ControllerUnderTest:

@@ -4,15 +4,15 @@ import json
 from typing import Any
 
 import pytest
-from admin_scenes import scenes
-from apache_kafka import ApacheKafka
-from controllers import one_node
-from plain_messages import plain
-from record_kafka_answers import ANSWERS, ask_kafka
 
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.delta import delta_between
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from tests.interop.apache_kafka import ApacheKafka
+from tests.unit.machines.metadata.admin_scenes import scenes
+from tests.unit.machines.metadata.controllers import one_node
+from tests.unit.machines.metadata.plain_messages import plain
+from tests.unit.machines.metadata.record_kafka_answers import ANSWERS, ask_kafka
 
 KAFKAS_ANSWERS = json.loads(ANSWERS.read_text())
 

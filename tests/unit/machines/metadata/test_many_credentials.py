@@ -1,10 +1,9 @@
 """How many credentials one request may change: as many records as Apache Kafka writes at once, and none of more."""
 
-from controllers import ControllerUnderTest, one_node
-
 from ottla.machines.metadata.decisions.create_topics import MOST_RECORDS
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AlterUserScramCredentialsRequest
+from tests.unit.machines.metadata.controllers import ControllerUnderTest, one_node
 
 
 def request(users: int) -> AlterUserScramCredentialsRequest:

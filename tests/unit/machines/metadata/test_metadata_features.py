@@ -3,11 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from admin_scenes import alter, create, features, topic
-from controllers import CLUSTER_ID, ControllerUnderTest, directory_of, one_node
-from golden_metadata import GOLDEN, records_of
-from plain_messages import plain
-from test_broker_lives import orders, partition
 
 from ottla.machines.metadata.controller.activation import bootstrap_records
 from ottla.machines.metadata.image.features import (
@@ -27,6 +22,11 @@ from ottla.wire.messages import (
     RegisterBrokerRecord,
     UpdateFeaturesRequest,
 )
+from tests.unit.machines.metadata.admin_scenes import alter, create, features, topic
+from tests.unit.machines.metadata.controllers import CLUSTER_ID, ControllerUnderTest, directory_of, one_node
+from tests.unit.machines.metadata.golden_metadata import GOLDEN, records_of
+from tests.unit.machines.metadata.plain_messages import plain
+from tests.unit.machines.metadata.test_broker_lives import orders, partition
 
 UNSERVED = ("share.version", "streams.version")
 
@@ -157,7 +157,7 @@ def test_a_cluster_of_an_older_level_works_and_is_raised() -> None:
 @pytest.mark.parametrize(
     ("current", "level", "upgrade_type", "reason"),
     [
-        (0, 1, 1, "Voter 3 has not told this controller its directory yet."),
+        (0, 1, 1, "Voter 3 has not reported its directory to this controller yet."),
         (1, 0, 2, "Can't downgrade the version of this feature."),
         (0, 2, 1, "Local controller 1 only supports versions 0-1"),
     ],
@@ -167,7 +167,7 @@ def test_the_raft_layers_feature_stays_as_it_is_while_something_is_in_the_way(
 ) -> None:
     node = one_node()
     node.controller.kraft_version = current
-    node.controller.context.kraft_upgrade_problem = "Voter 3 has not told this controller its directory yet."
+    node.controller.context.kraft_upgrade_problem = "Voter 3 has not reported its directory to this controller yet."
     request = features(("kraft.version", level, upgrade_type))
     request.validate_only = validate_only
     decision = node.controller.decide(request, 2, 0)

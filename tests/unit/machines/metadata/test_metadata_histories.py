@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from admin_scenes import alter, create, delete, elect, features, grow, quotas, reassign, topic
-from controllers import ControllerUnderTest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +17,18 @@ from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.message import Message
 from ottla.wire.messages import AlterPartitionRequest
 from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
+from tests.unit.machines.metadata.admin_scenes import (
+    alter,
+    create,
+    delete,
+    elect,
+    features,
+    grow,
+    quotas,
+    reassign,
+    topic,
+)
+from tests.unit.machines.metadata.controllers import ControllerUnderTest
 
 BROKERS = (1, 2, 3)
 NAMES = ("orders", "clicks", "a.b", "a_b")
@@ -189,3 +199,10 @@ def test_what_stays_true_in_every_history(history: list[tuple[Any, ...]], snapsh
 @given(st.lists(actions, min_size=20, max_size=80), st.integers(0, 79))
 def test_what_stays_true_in_many_long_histories(history: list[tuple[Any, ...]], snapshot_after: int) -> None:
     live_through(history, snapshot_after)
+
+
+def test_a_partition_that_had_no_leader_when_leaders_began_to_be_remembered_gets_one_again() -> None:
+    """Found by the histories: its only replica stops, eligible leaders are switched on, it comes back uncleanly."""
+    alone = [("eligible leaders", 0), ("delete", "orders"), ("create", "orders", 1, 1, "1")]
+    for broker in BROKERS:
+        live_through([*alone, ("stop", broker), ("eligible leaders", 1), ("restart", broker, False)], 29)

@@ -1,7 +1,6 @@
 """The image: what each kind of record changes, and what a batch's delta tells of it."""
 
 import pytest
-from controllers import ControllerUnderTest, one_node
 
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.configs_image import ConfigResource, ResourceType
@@ -29,6 +28,7 @@ from ottla.wire.messages import (
     UnregisterBrokerRecord,
     ZkMigrationStateRecord,
 )
+from tests.unit.machines.metadata.controllers import ControllerUnderTest, one_node
 
 ID = Uuid(b"the id of orders")
 

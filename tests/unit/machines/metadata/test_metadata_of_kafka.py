@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from golden_metadata import GOLDEN, image_of_log, image_of_snapshot, records_of
 
 from ottla.base.ids import Uuid, parse_uuid
 from ottla.log.checkpoint import parse_partition_metadata
@@ -12,6 +11,7 @@ from ottla.machines.metadata.image.delta import MetadataDelta, delta_between
 from ottla.machines.metadata.image.features import FEATURES, METADATA_VERSION, default_level
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
+from tests.unit.machines.metadata.golden_metadata import GOLDEN, image_of_log, image_of_snapshot, records_of
 
 DIRECTORIES = ("clean", "killed", "recovered")
 

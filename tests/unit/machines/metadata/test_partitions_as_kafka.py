@@ -8,8 +8,9 @@ from there on a story goes another way, and is only held to that.
 import re
 
 import pytest
-from controllers import ControllerUnderTest
-from record_kafka_partitions import OUTCOMES, ask_kafka, outcomes
+
+from tests.unit.machines.metadata.controllers import ControllerUnderTest
+from tests.unit.machines.metadata.record_kafka_partitions import OUTCOMES, ask_kafka, outcomes
 
 
 def by_story(lines: list[str]) -> list[list[str]]:

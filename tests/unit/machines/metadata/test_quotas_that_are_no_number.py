@@ -3,14 +3,14 @@
 from math import isnan, nan
 
 import pytest
-from admin_scenes import quotas
-from controllers import one_node
 
 from ottla.machines.metadata.decisions.alter_quotas import CLIENT_KEYS, IP_KEYS
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.quotas_image import quota_record
-from ottla.machines.quota.applicable_limit import find_limit
+from ottla.machines.quota.limits import find_limit
 from ottla.wire.errors import ErrorCode
+from tests.unit.machines.metadata.admin_scenes import quotas
+from tests.unit.machines.metadata.controllers import one_node
 
 
 @pytest.mark.parametrize("key", [*CLIENT_KEYS, *IP_KEYS])

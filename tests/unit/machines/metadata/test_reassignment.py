@@ -1,11 +1,10 @@
 """Replicas move from broker to broker, and the partition is served meanwhile (KIP-455)."""
 
-from admin_scenes import reassign
-from controllers import ControllerUnderTest
-from test_broker_lives import alter_isr, orders, partition
-
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ListPartitionReassignmentsRequest
+from tests.unit.machines.metadata.admin_scenes import reassign
+from tests.unit.machines.metadata.controllers import ControllerUnderTest
+from tests.unit.machines.metadata.test_broker_lives import alter_isr, orders, partition
 
 
 def test_replicas_are_added_first_and_removed_when_the_new_ones_are_in_sync() -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ottla.machines.partition.isr_proposal import IsrProposal
-from ottla.machines.partition.leader import LeaderState
+from ottla.machines.partition.leader import IsrProposal, LeaderState
 from ottla.wire.errors import ErrorCode
 
 NOW_MS = 1_000_000

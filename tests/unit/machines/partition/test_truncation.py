@@ -4,8 +4,15 @@ from random import Random
 
 import pytest
 
-from ottla.machines.partition.following import Pauses, Step, step_after
-from ottla.machines.partition.truncation import EpochEnd, NewStart, start_within, truncation_offset
+from ottla.machines.partition.following import (
+    EpochEnd,
+    NewStart,
+    Pauses,
+    Step,
+    start_within,
+    step_after,
+    truncation_offset,
+)
 from ottla.wire.errors import ErrorCode
 
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from ottla.machines.quota import accounts as module
-from ottla.machines.quota import throttle_times
-from ottla.machines.quota.accounts import IDLE_MS, Accounts
-from ottla.machines.quota.applicable_limit import Limit, Sharers
-from ottla.machines.quota.sampled_rate import Windows
+from ottla.machines.quota import limits, rates
+from ottla.machines.quota.limits import IDLE_MS, Accounts, Limit, Sharers
+from ottla.machines.quota.rates import Windows
 
 
 def limit_of(user: str, per_second: float = 100.0) -> Limit:
@@ -41,8 +39,8 @@ def test_throttle_times_are_told_as_a_mean() -> None:
 
 
 def test_waits_are_counted_until_they_end_and_no_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttle_times, "MOST_WAITS", 3)
-    waiting = throttle_times.Waiting()
+    monkeypatch.setattr(rates, "MOST_WAITS", 3)
+    waiting = rates.ThrottledClients()
     for throttle_ms in (300, 100, 200, 400):
         waiting.add(throttle_ms, 0)
     assert [waiting.count(now_ms) for now_ms in (0, 100, 250, 300)] == [3, 2, 1, 0]
@@ -60,7 +58,7 @@ def test_an_account_that_nobody_uses_is_forgotten() -> None:
 
 
 def test_names_without_end_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ACCOUNTS", 3)
+    monkeypatch.setattr(limits, "MOST_ACCOUNTS", 3)
     accounts = Accounts(Windows())
     for name in "abcbd":
         accounts.charge(limit_of(name), 1, 0)

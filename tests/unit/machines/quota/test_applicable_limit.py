@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.machines.quota.applicable_limit import Limit, Quotas, find_limit
+from ottla.machines.quota.limits import Limit, Quotas, find_limit
 
 KEY = "producer_byte_rate"
 IN_ORDER = (

@@ -5,7 +5,7 @@
 
 import pytest
 
-from ottla.machines.quota.sampled_rate import LONGEST_THROTTLE_MS, Measured, SampledRate, Windows
+from ottla.machines.quota.rates import LONGEST_THROTTLE_MS, Measured, SampledRate, Windows
 
 WINDOWS = Windows(number=11, size_ms=1000)
 

@@ -1,7 +1,7 @@
 """The bucket of KIP-599: bursts, overdrawing and waiting."""
 
-from ottla.machines.quota.sampled_rate import LONGEST_THROTTLE_MS, Windows
-from ottla.machines.quota.token_bucket import TokenBucket
+from ottla.machines.quota.limits import TokenBucket
+from ottla.machines.quota.rates import LONGEST_THROTTLE_MS, Windows
 
 LIMIT = 5.0
 

@@ -3,11 +3,11 @@
 from itertools import repeat
 
 import pytest
-from transaction_coordinators import NEW, OLD, T0, T1, U0, Coordinator, coordinator_at
 
 from ottla.machines.transaction.listing import TransactionFilter
 from ottla.machines.transaction.states import TransactionState
 from ottla.wire.errors import ErrorCode
+from tests.unit.machines.transaction.transaction_coordinators import NEW, OLD, T0, T1, U0, Coordinator, coordinator_at
 
 BOTH = pytest.mark.parametrize("version", [OLD, NEW])
 P = (100, 0)

@@ -7,10 +7,10 @@ in the batch's epoch, and every marker that is due is written at last.
 from random import Random
 
 import pytest
-from transaction_coordinators import NEW, OLD, T0, T1, Coordinator
 
 from ottla.machines.transaction.states import AT_REST, PREPARED
 from ottla.wire.errors import ErrorCode
+from tests.unit.machines.transaction.transaction_coordinators import NEW, OLD, T0, T1, Coordinator
 
 SEEDS = range(40)
 

@@ -3,10 +3,10 @@
 from itertools import repeat
 
 import pytest
-from transaction_coordinators import NEW, OLD, T0, Coordinator, coordinator_at
 
 from ottla.machines.transaction.replies import ProducerReply
 from ottla.wire.errors import ErrorCode
+from tests.unit.machines.transaction.transaction_coordinators import NEW, OLD, T0, Coordinator, coordinator_at
 
 BOTH = pytest.mark.parametrize("version", [OLD, NEW])
 

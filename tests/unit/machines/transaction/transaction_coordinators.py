@@ -42,7 +42,9 @@ class Coordinator:
     """A machine, its log as bytes, and a clock."""
 
     def __init__(self, **settings: int) -> None:
-        self.settings = TransactionSettings(**settings)
+        self.settings = TransactionSettings()
+        for name, value in settings.items():
+            setattr(self.settings, name, value)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.markers = Markers()
         self.now_ms = 1_000

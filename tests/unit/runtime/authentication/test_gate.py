@@ -5,8 +5,6 @@ import struct
 import tracemalloc
 
 import pytest
-from gate_scene import DELAY_MS, SHA_256, Client, Scene
-from hostile_frames import FRAMES
 
 from ottla.security.sasl.plain import PlainServer
 from ottla.wire.errors import ErrorCode
@@ -19,6 +17,8 @@ from ottla.wire.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
+from tests.unit.runtime.authentication.gate_scene import DELAY_MS, SHA_256, Client, Scene
+from tests.unit.runtime.hostile_frames import FRAMES
 
 METADATA = MetadataRequest(topics=None)
 
@@ -286,7 +286,7 @@ def test_vulnerability_trying_out_passwords_does_not_fill_the_log(
         assert len(caplog.records) == 10
         scene.advance(10_000)
         scene.connect().log_in("alice", "wrong")
-    assert caplog.records[10].getMessage() == "40 more lines like these were left out"
+    assert caplog.records[10].getMessage() == "suppressed 40 more lines like these"
 
 
 def test_vulnerability_names_do_not_write_lines_of_their_own(

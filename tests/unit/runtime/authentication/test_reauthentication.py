@@ -1,10 +1,10 @@
 """Sessions that end, and clients that authenticate again (KIP-368)."""
 
 import pytest
-from gate_scene import DELAY_MS, EXPIRES_IN_MS, SHA_256, Client, Scene
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import MetadataRequest, SaslAuthenticateRequest
+from tests.unit.runtime.authentication.gate_scene import DELAY_MS, EXPIRES_IN_MS, SHA_256, Client, Scene
 
 LIFETIME_MS = 10_000
 METADATA = MetadataRequest(topics=None)

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from ottla.apis.description import Division
+from ottla.apis.error_responses import error_response
+from ottla.apis.table import APIS
 from ottla.runtime.large_requests.divided import handle_in_parts
-from ottla.runtime.large_requests.divisions import DIVISIONS, MOST_ENTRIES_AT_ONCE, Division, division_of
-from ottla.runtime.large_requests.parts import ENTRIES_PER_PART, divided
+from ottla.runtime.large_requests.parts import ENTRIES_PER_PART, MOST_ENTRIES_AT_ONCE, divided, division_of
 from ottla.runtime.request import ClientConnection, RequestContext
 from ottla.wire.apis import ApiKey, api
-from ottla.wire.error_responses import error_response
 from ottla.wire.errors import ErrorCode
 from ottla.wire.frame import request_type, response_type
 from ottla.wire.message import Message
@@ -27,7 +28,7 @@ from ottla.wire.messages import (
 )
 
 MANY = 3 * MOST_ENTRIES_AT_ONCE + 7
-ROWS = [(key, division) for key, divisions in DIVISIONS.items() for division in divisions]
+ROWS = [(key, division) for key, row in APIS.items() for division in row.divisions]
 
 
 def context(key: int, version: int) -> RequestContext:
@@ -44,7 +45,9 @@ def fields_of(message: Any, path: Iterator[str]) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("key", "division"), ROWS, ids=lambda value: ApiKey(value).name if value in DIVISIONS else "")
+@pytest.mark.parametrize(
+    ("key", "division"), ROWS, ids=lambda value: ApiKey(value).name if isinstance(value, int) else ""
+)
 def test_a_division_names_lists_that_there_are(key: int, division: Division) -> None:
     assert fields_of(request_type(key), iter(division.asked))
     assert fields_of(response_type(key), iter([answers.list for answers in division.answered]))
@@ -90,7 +93,9 @@ def in_parts(division: Division, request: Any, version: int, handle: Any) -> Any
     return reply
 
 
-@pytest.mark.parametrize(("key", "division"), ROWS, ids=lambda value: ApiKey(value).name if value in DIVISIONS else "")
+@pytest.mark.parametrize(
+    ("key", "division"), ROWS, ids=lambda value: ApiKey(value).name if isinstance(value, int) else ""
+)
 def test_parts_are_answered_as_the_whole_is(key: int, division: Division) -> None:
     for version in api(key).stable_versions:
         for depth, name in enumerate(division.asked):
@@ -119,7 +124,7 @@ def test_an_entry_without_inner_ones_is_an_entry() -> None:
     """A group that is asked for everything has no list of topics."""
     group = OffsetFetchRequest.OffsetFetchRequestGroup
     request = OffsetFetchRequest(groups=[group(group_id=str(number), topics=None) for number in range(250)])
-    parts = list(divided(DIVISIONS[ApiKey.OFFSET_FETCH][0], request))
+    parts = list(divided(APIS[ApiKey.OFFSET_FETCH].divisions[0], request))
     assert [len(part.groups) for part in parts] == [100, 100, 50]
     assert [one.group_id for part in parts for one in part.groups] == [str(number) for number in range(250)]
     assert all(one.topics is None for part in parts for one in part.groups)
@@ -138,7 +143,7 @@ def list_offsets(*asked: tuple[str, int]) -> ListOffsetsRequest:
 
 @pytest.mark.parametrize("times", [2, 3, 101, 350])
 def test_what_is_named_twice_is_named_twice_in_its_part(times: int) -> None:
-    division = DIVISIONS[ApiKey.LIST_OFFSETS][0]
+    division = APIS[ApiKey.LIST_OFFSETS].divisions[0]
     asked = [("t", number) for number in range(600)] + [("again", 0), ("again", 1)] * times
     parts = [part for part in divided(division, list_offsets(*asked)) if part is not None]
     entries = [[(topic.name, topic.partitions[0].partition_index) for topic in part.topics] for part in parts]
@@ -155,7 +160,7 @@ def test_answers_about_the_same_are_joined() -> None:
         result = DeleteGroupsResponse.DeletableGroupResult
         respond(DeleteGroupsResponse(results=[result(group_id=name) for name in dict.fromkeys(part.groups_names)]))
 
-    reply = in_parts(DIVISIONS[ApiKey.DELETE_GROUPS][0], DeleteGroupsRequest(groups_names=names), 2, handle)
+    reply = in_parts(APIS[ApiKey.DELETE_GROUPS].divisions[0], DeleteGroupsRequest(groups_names=names), 2, handle)
     assert [result.group_id for result in reply.results] == names[:300]
 
 
@@ -173,7 +178,7 @@ def test_an_error_about_the_whole_request_is_its_answer_and_the_last_part() -> N
         error = ErrorCode.GROUP_ID_NOT_FOUND if len(seen) == 2 else ErrorCode.NONE
         respond(OffsetDeleteResponse(error_code=error))
 
-    division = DIVISIONS[ApiKey.OFFSET_DELETE][0]
+    division = APIS[ApiKey.OFFSET_DELETE].divisions[0]
     reply = in_parts(division, OffsetDeleteRequest(group_id="g", topics=topics), 0, handle)
     assert (reply.error_code, len(seen)) == (ErrorCode.GROUP_ID_NOT_FOUND, 2)
 
@@ -185,7 +190,7 @@ def produce(count: int) -> ProduceRequest:
 
 
 def test_parts_may_be_answered_late_and_in_any_order_and_tell_of_a_node_once() -> None:
-    division = DIVISIONS[ApiKey.PRODUCE][0]
+    division = APIS[ApiKey.PRODUCE].divisions[0]
     parked: list[Any] = []
     replies: list[Any] = []
 
@@ -213,7 +218,7 @@ def test_the_next_part_waits_while_the_connection_is_paused() -> None:
 
     of_request = context(0, 12)
     replies: list[Any] = []
-    steps = handle_in_parts(DIVISIONS[ApiKey.PRODUCE][0], handle, of_request, produce(250), replies.append)
+    steps = handle_in_parts(APIS[ApiKey.PRODUCE].divisions[0], handle, of_request, produce(250), replies.append)
     for number in range(3):
         [wait] = itertools.islice(steps, 1)
         assert wait is not None

@@ -3,8 +3,6 @@
 from random import Random
 from typing import Any
 
-from metadata_logs import BOOTSTRAP, LOG_DIR, make_controller, topic_records
-
 from ottla.base.ids import Uuid
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.controller.controller import Controller
@@ -34,6 +32,7 @@ from ottla.wire.messages import (
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
 )
+from tests.unit.runtime.metadata.metadata_logs import BOOTSTRAP, LOG_DIR, make_controller, topic_records
 
 CLUSTER_ID = "the-cluster"
 RAISED = 1

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from quorum_of_replicas import CLUSTER_ID, Quorum, Replica
 
 from ottla.records.batch import complete_batches
 from ottla.runtime.metadata.quorum.quorum_network import QuorumConfig
@@ -12,6 +11,7 @@ from ottla.runtime.metadata.storage.snapshots import SnapshotId
 from ottla.runtime.metadata.storage.store import StoreConfig
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchSnapshotRequest
+from tests.unit.runtime.metadata.quorum_of_replicas import CLUSTER_ID, Quorum, Replica
 
 PART_BYTES = 100
 OBSERVER = 9
@@ -150,3 +150,24 @@ def test_a_replica_asks_for_as_much_of_the_log_as_is_set(most_bytes: int) -> Non
     records = [reply.responses[0].partitions[0].records for reply in answers if reply.responses]
     batches = max(len(list(complete_batches(data))) for data in records if data)
     assert (batches == 1) == (most_bytes == 1)
+
+
+def test_a_replica_outlives_a_damaged_snapshot_of_its_leader_and_takes_the_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The disk of the leader is damaged, and not that of whoever follows it."""
+    quorum = outgrown()
+    leader, late = quorum.leader, quorum.followers()[0].node_id
+    snapshot = newest_of(leader)
+    leader.disk.rot(f"{leader.log._store.directory}/{snapshot.name}", 150, 3)
+    quorum.kill(late)
+    fresh = quorum.start(late)
+    quorum.run(5000)
+    assert (fresh.problems, fresh.topics) == ([], [])
+    assert any(snapshot.name in one.message and "damaged" in one.message for one in caplog.records)
+    leader.create("one more")
+    quorum.run(600)
+    leader.log.maintain()
+    assert newest_of(leader) != snapshot
+    quorum.run(5000)
+    assert fresh.topics == leader.topics

@@ -1,14 +1,13 @@
 """`controller.quorum.append.linger.ms`: a leader gathers decisions, and writes them together when the time is over."""
 
-from quorum_of_replicas import Quorum
-
 from ottla.machines.raft.machine import Role
-from ottla.runtime.metadata.gathering import Gathering
+from ottla.runtime.metadata.metadata_decisions import Gathering
 from ottla.runtime.metadata.storage.metadata_batches import MAX_BATCH_BYTES
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import Agenda, StepTimers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import KRaftVersionRecord
+from tests.unit.runtime.metadata.quorum_of_replicas import Quorum
 
 
 def gathering_quorum(linger_ms: int, voters: int = 3) -> Quorum:

@@ -4,16 +4,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from metadata_logs import ME, Node
 
 from ottla.log.disk import OsDisk
 from ottla.log.errors import CorruptFile
-from ottla.log.names import parse_partition_dir
+from ottla.log.file_names import parse_partition_dir
 from ottla.machines.raft.events import QuorumState
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, STATIC_VOTERS
 from ottla.runtime.metadata import metadata_log
 from ottla.runtime.metadata.storage import store
 from ottla.runtime.metadata.storage.quorum_state_file import format_quorum_state, parse_quorum_state
+from tests.unit.runtime.metadata.metadata_logs import ME, Node
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "kafka-4.3.1"
 
@@ -25,7 +25,7 @@ def opened(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
         def __init__(self, disk: object, _log_dir: str, *rest: object) -> None:
             super().__init__(OsDisk(), str(directory), *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("metadata_logs.MetadataStore", OnDisk)
+    monkeypatch.setattr("tests.unit.runtime.metadata.metadata_logs.MetadataStore", OnDisk)
     return Node()
 
 

@@ -3,7 +3,6 @@
 import errno
 
 import pytest
-from metadata_logs import LOG_DIR, ME, Node, topic_records
 
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
@@ -26,6 +25,7 @@ from ottla.wire.messages import (
     TopicRecord,
     VotersRecord,
 )
+from tests.unit.runtime.metadata.metadata_logs import LOG_DIR, ME, Node, topic_records
 
 
 def written(node: Node) -> list[list[str]]:
@@ -306,7 +306,7 @@ def test_records_that_do_not_follow_stop_the_start() -> None:
     node.store.release()
     again = Node(node.disk)
     (problem,) = again.problems
-    assert f"the record at offset {offset} (TopicRecord) cannot be taken up" in str(problem)
+    assert f"the record at offset {offset} (TopicRecord) cannot be applied" in str(problem)
     assert again.events == []
 
 

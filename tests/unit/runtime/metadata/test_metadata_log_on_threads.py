@@ -3,8 +3,6 @@
 import asyncio
 from pathlib import Path
 
-from metadata_logs import BOOTSTRAP, ME, STATIC_VOTERS, make_controller, topic_records
-
 from ottla.log.disk import OsDisk
 from ottla.machines.decision import Decision
 from ottla.machines.metadata.controller.controller import Controller
@@ -13,6 +11,7 @@ from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.storage.store import MetadataStore, StoreConfig
 from ottla.runtime.workers import ThreadWorkers
 from ottla.testing.clock import FixedClock
+from tests.unit.runtime.metadata.metadata_logs import BOOTSTRAP, ME, STATIC_VOTERS, make_controller, topic_records
 
 TOPICS = [f"topic-{number:03}" for number in range(300)]
 

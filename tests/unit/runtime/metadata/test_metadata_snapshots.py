@@ -4,7 +4,6 @@ import errno
 from random import Random
 
 import pytest
-from metadata_logs import LOG_DIR, ME, Node, topic_records
 
 from ottla.log.errors import CorruptFile
 from ottla.log.files import read_file, replace_file
@@ -21,6 +20,7 @@ from ottla.runtime.metadata.storage.snapshots import (
 from ottla.runtime.metadata.storage.store import StoreConfig
 from ottla.testing.memory_disk import Crashed, MemoryDisk
 from ottla.wire.messages import BeginTransactionRecord, EndTransactionRecord
+from tests.unit.runtime.metadata.metadata_logs import LOG_DIR, ME, Node, topic_records
 
 DIRECTORY = f"{LOG_DIR}/__cluster_metadata-0"
 EVERY_BATCH = SnapshotConfig(max_bytes=1)

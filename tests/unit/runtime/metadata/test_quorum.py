@@ -1,7 +1,6 @@
 """A quorum of several replicas: it elects, replicates, survives its leader, and heals what parted (KIP-595, 630)."""
 
 import pytest
-from quorum_of_replicas import Quorum, Replica
 
 from ottla.machines.raft.machine import Role
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
@@ -10,6 +9,7 @@ from ottla.runtime.metadata.storage.store import StoreConfig
 from ottla.testing.step_workers import StepWorkers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest, VoteRequest
+from tests.unit.runtime.metadata.quorum_of_replicas import Quorum, Replica
 
 
 def elected(**options: object) -> Quorum:
@@ -244,10 +244,10 @@ def test_a_snapshot_of_an_epoch_that_is_over_does_not_replace_the_log() -> None:
     log, jobs = follower.log, StepWorkers()
     jobs.hold()
     log._receiver._workers = jobs
-    told: list[bool] = []
+    told: list[object] = []
     snapshot = SnapshotId(log.log_end_offset + 100, log.raft.epoch)
     data = b"".join(snapshot_batches([], 0))
-    log.receive_snapshot(snapshot, 0, data, len(data), told.append)
+    log.receive_snapshot(snapshot, 0, data, len(data), told.append, lambda: told.append("refused"))
     log.raft.epoch += 1
     jobs.step()
     assert (told, log.log_end_offset < snapshot.end_offset) == ([False], True)

@@ -4,9 +4,6 @@ The rows are as in `test_loops_go_on`: a handler that raises once, in a quorum t
 """
 
 import pytest
-from metadata_logs import topic_records
-from quorum_of_replicas import Quorum, keep_place
-from raising_once import faults_in, raise_once
 
 from ottla.machines.decision import Decision
 from ottla.runtime.metadata.metadata_decisions import MetadataDecisions
@@ -15,6 +12,9 @@ from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.quorum.voter_place import VoterPlace
 from ottla.runtime.metadata.replication.metadata_follower import MetadataFollower
 from ottla.runtime.metadata.replication.metadata_leader import MetadataLeader
+from tests.unit.runtime.metadata.metadata_logs import topic_records
+from tests.unit.runtime.metadata.quorum_of_replicas import Quorum, keep_place
+from tests.unit.runtime.raising_once import faults_in, raise_once
 
 OF_FOLLOWERS = [
     (MetadataFollower, "_on_response"),

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from quorum_of_replicas import CLUSTER_ID, Quorum, Replica, directory_of
 
 from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import BeginQuorumEpochRequest, EndQuorumEpochRequest, VoteRequest
+from tests.unit.runtime.metadata.quorum_of_replicas import CLUSTER_ID, Quorum, Replica, directory_of
 
 METADATA = "__cluster_metadata"
 NOBODY = -1

@@ -4,9 +4,8 @@ Apache Kafka 4.3.1 told the same of three nodes of its own: the leader is of thi
 and a voter that a new leader has not heard of is -1 throughout.
 """
 
-from quorum_of_replicas import Quorum
-
 from ottla.runtime.metadata.quorum.quorum_view import QuorumReplica, RaftQuorum
+from tests.unit.runtime.metadata.quorum_of_replicas import Quorum
 
 LONGEST_FETCH_MS = 500
 

@@ -4,12 +4,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from quorum_of_replicas import CLUSTER_ID, Quorum, Replica, directory_of, raise_version, settled
 
 from ottla.runtime.metadata.storage.snapshots import read_snapshot
 from ottla.runtime.metadata.storage.store import TOPIC_ID
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest, RemoveRaftVoterRequest
+from tests.unit.runtime.metadata.quorum_of_replicas import (
+    CLUSTER_ID,
+    Quorum,
+    Replica,
+    directory_of,
+    raise_version,
+    settled,
+)
 
 OBSERVER = 9
 
@@ -140,7 +147,7 @@ def test_a_follower_takes_only_what_can_follow(
     leader.create("orders")
     quorum.run(2000)
     assert len(harmed) == 1
-    assert "cannot be appended" in caplog.text
+    assert "cannot append metadata from leader" in caplog.text
     assert follower.topics == ["orders"], "it has asked again"
     logs = [
         data

@@ -1,10 +1,9 @@
 """Another controller with a node's own id is found where it answers, and nothing changes at its end."""
 
-from quorum_of_replicas import CLUSTER_ID, Quorum, Replica, directory_of
-
 from ottla.machines.raft.voters import ReplicaKey
 from ottla.runtime.metadata.quorum.same_id import SameId
-from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.node_connections import NodeAddress
+from tests.unit.runtime.metadata.quorum_of_replicas import CLUSTER_ID, Quorum, Replica, directory_of
 
 NUMBER = 1 << 60
 TIMEOUT_MS = 2000

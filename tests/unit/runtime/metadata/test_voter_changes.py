@@ -3,13 +3,20 @@
 from collections.abc import Callable
 
 import pytest
-from quorum_of_replicas import CLUSTER_ID, Quorum, Replica, directory_of, raise_version, settled
 
 from ottla.base.ids import ZERO_UUID
 from ottla.machines.raft.machine import Role
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest
+from tests.unit.runtime.metadata.quorum_of_replicas import (
+    CLUSTER_ID,
+    Quorum,
+    Replica,
+    directory_of,
+    raise_version,
+    settled,
+)
 
 Request = Callable[[Quorum], Message]
 

@@ -1,11 +1,18 @@
 """Static voters become data (kraft.version 0 to 1), and controllers become voters by themselves (KIP-853, KIP-1186)."""
 
 import pytest
-from quorum_of_replicas import RAISED, Quorum, directory_of, keep_place, raise_version, settled
 
 from ottla.base.ids import uuid_text
 from ottla.machines.raft.voters import Endpoint
 from ottla.wire.errors import ErrorCode
+from tests.unit.runtime.metadata.quorum_of_replicas import (
+    RAISED,
+    Quorum,
+    directory_of,
+    keep_place,
+    raise_version,
+    settled,
+)
 
 
 def problem(quorum: Quorum) -> str | None:
@@ -35,7 +42,7 @@ def test_a_voter_that_has_not_told_its_directory_is_in_the_way() -> None:
     quorum = Quorum(3)
     quorum.run(8000)
     silent = min(replica.node_id for replica in quorum.followers())
-    assert problem(quorum) == f"Voter {silent} has not told this controller its directory yet."
+    assert problem(quorum) == f"Voter {silent} has not reported its directory to this controller yet."
     assert raise_version(quorum) == [ErrorCode.NOT_CONTROLLER]
     assert {replica.log.raft.kraft_version for replica in quorum.replicas.values()} == {0}
 

@@ -1,10 +1,6 @@
 """Connections between nodes: order, versions, time, broken connections, and the end."""
 
-from raising_once import Fault, faults_in
-from two_nodes import ADDRESS, TwoNodes
-
-from ottla.runtime.peers.node_connection import NodeAddress
-from ottla.runtime.peers.node_connections import Line
+from ottla.runtime.peers.node_connections import ConnectionName, NodeAddress
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
@@ -12,8 +8,10 @@ from ottla.wire.messages import (
     MetadataRequest,
     MetadataResponse,
 )
+from tests.unit.runtime.peers.two_nodes import ADDRESS, TwoNodes
+from tests.unit.runtime.raising_once import Fault, faults_in
 
-LINE = Line(2, "peer")
+LINE = ConnectionName(2, "peer")
 
 
 def ask(nodes: TwoNodes, version: int = 12, timeout_ms: float | None = None, address: NodeAddress = ADDRESS) -> None:

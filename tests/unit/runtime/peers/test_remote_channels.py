@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from two_nodes import ADDRESS, TwoNodes
-
 from ottla.base.ids import ZERO_UUID
 from ottla.runtime.channels import THIS_NODE, Caller, Failed, Then
-from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.node_connections import NodeAddress
 from ottla.runtime.peers.remote_controller import ActiveController, RemoteController
 from ottla.runtime.peers.remote_peers import RemotePeers
 from ottla.wire.apis import ApiKey
@@ -22,6 +20,7 @@ from ottla.wire.messages import (
     MetadataRequest,
     MetadataResponse,
 )
+from tests.unit.runtime.peers.two_nodes import ADDRESS, TwoNodes
 
 HEARTBEAT = BrokerHeartbeatRequest(broker_id=1, broker_epoch=7)
 TWO = ActiveController(2, ADDRESS)

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ottla.runtime.peers.node_connection import ConnectionSettings, NodeAddress
-from ottla.runtime.peers.node_connections import NodeConnections
+from ottla.runtime.peers.node_connections import NodeAddress, NodeConnections, PeerSettings
 from ottla.runtime.request import RequestContext, Respond
 from ottla.runtime.server import Server
 from ottla.testing.clock import FixedClock
@@ -37,7 +36,7 @@ class TwoNodes:
         self.told: list[Any] = []
         self.server: Server | None = None
         self.world = step_world(timers=self.timers, network=self.here)
-        settings = ConnectionSettings(request_timeout_ms=request_timeout_ms)
+        settings = PeerSettings(request_timeout_ms=request_timeout_ms)
         self.connections = NodeConnections(self.world, "1", settings)
         self.start_other()
 

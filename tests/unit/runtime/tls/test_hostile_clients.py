@@ -7,9 +7,6 @@ import tracemalloc
 from contextlib import suppress
 
 import pytest
-import trial_certificates as trial
-from hostile_frames import FRAMES, HUGE
-from raising_once import Fault, raise_once
 
 from ottla.base.ports import Listener
 from ottla.runtime.admission import Admission, ConnectionLimits
@@ -28,6 +25,9 @@ from ottla.testing.step_workers import StepWorkers
 from ottla.wire.frame import encode_request
 from ottla.wire.message import Message
 from ottla.wire.messages import MetadataRequest, MetadataResponse
+from tests.unit.runtime.hostile_frames import FRAMES, HUGE
+from tests.unit.runtime.raising_once import Fault, raise_once
+from tests.unit.security.tls import trial_certificates as trial
 
 LISTENERS = ("SSL", "SASL_SSL")
 DELAY_MS = 100

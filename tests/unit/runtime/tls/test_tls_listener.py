@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-import trial_certificates as trial
 
 from ottla.base.ports import Transport
 from ottla.runtime.tls.handshake_lane import HandshakeLane
@@ -16,6 +15,7 @@ from ottla.security.tls.contexts import client_context
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_network import MemoryClient, MemoryNetwork
 from ottla.testing.step_timers import StepTimers
+from tests.unit.security.tls import trial_certificates as trial
 
 NODE = trial.inline(trial.node(), trial.authority())
 
@@ -44,7 +44,7 @@ class Client:
 class AnyNumber:
     """Whoever arrives may stay."""
 
-    def arrive(self, transport: Transport, then: Callable[[Transport], None], _go_on: Callable[[], None]) -> bool:
+    def arrive(self, transport: Transport, then: Callable[[Transport], None], _resume: Callable[[], None]) -> bool:
         then(transport)
         return True
 
@@ -211,6 +211,7 @@ def test_plain_text_gets_one_line_that_says_so(caplog: pytest.LogCaptureFixture)
     end = scene.connect()
     end.send(b"\x00\x00\x00\x23\x00\x12\x00\x04")
     scene.network.run()
+    assert end.receive() == b"\x15\x03\x03\x00\x02\x02\x0a", "an alert, by which clients know what is spoken here"
     assert end.is_closed
     lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(lines) == 1
@@ -227,7 +228,7 @@ def test_a_flood_of_them_gets_few_lines(caplog: pytest.LogCaptureFixture) -> Non
     scene.timers.advance(10_000)
     scene.connect().send(b"GET / HTTP/1.1\r\n\r\n")
     scene.network.run()
-    assert [record.message for record in caplog.records][10:11] == ["40 more lines like these were left out"]
+    assert [record.message for record in caplog.records][10:11] == ["suppressed 40 more lines like these"]
 
 
 def test_closing_closes_them_all() -> None:

@@ -1,11 +1,11 @@
 """Certificates change while a listener runs, to others that name the same (KIP-978), or not at all."""
 
 import pytest
-import trial_certificates as trial
 
 from ottla.config.parse import ConfigError
 from ottla.runtime.tls.trust import ListenerTrust
 from ottla.security.tls.stores import read_material
+from tests.unit.security.tls import trial_certificates as trial
 
 NODE = trial.inline(trial.node(), trial.authority())
 

@@ -1,13 +1,13 @@
 """A client's end of GSSAPI, with a context that follows a script; and both ends together."""
 
 import pytest
-from scripted_context import SIGNATURE, ScriptedContext
 
 from ottla.security.kerberos.gss_context import GssFailed
 from ottla.security.kerberos.gssapi_client import GssapiClient
 from ottla.security.kerberos.gssapi_server import GssapiServer
 from ottla.security.kerberos.principals import ShortNames
 from ottla.security.sasl.mechanism import SaslError
+from tests.unit.security.kerberos.scripted_context import SIGNATURE, ScriptedContext
 
 OFFER = SIGNATURE + b"\x01\0\0\0"
 

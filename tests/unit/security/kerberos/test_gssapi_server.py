@@ -1,12 +1,12 @@
 """A server's end of GSSAPI, with a context that follows a script."""
 
 import pytest
-from scripted_context import SIGNATURE, ScriptedContext
 
 from ottla.security.kerberos.gss_context import GssFailed
 from ottla.security.kerberos.gssapi_server import GssapiServer
 from ottla.security.kerberos.principals import NoShortName, ShortNames
 from ottla.security.sasl.mechanism import SaslError
+from tests.unit.security.kerberos.scripted_context import SIGNATURE, ScriptedContext
 
 NO_LAYER = SIGNATURE + b"\x01\0\0\0"
 NAMES = ShortNames(["DEFAULT"], "EAST")

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from token_provider import Provider, base64url, encoded, unsecured
 
 from ottla.security.sasl.jwks import PublicKey, WrongKeys, parse_keys
 from ottla.security.sasl.jwt import Expected, WrongToken, check_signed, check_unsecured
 from ottla.security.sasl.mechanism import AuthenticationFailed, SaslError
 from ottla.security.sasl.oauthbearer_client import OAuthBearerClient
 from ottla.security.sasl.oauthbearer_server import OAuthBearerServer
+from tests.unit.security.sasl.token_provider import Provider, base64url, encoded, unsecured
 
 NOW_S = 1_700_000_000
 CLAIMS = {"sub": "alice", "iss": "https://provider", "aud": ["kafka", "other"], "iat": NOW_S, "exp": NOW_S + 300}

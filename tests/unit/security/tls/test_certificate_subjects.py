@@ -3,13 +3,13 @@
 import ssl
 
 import pytest
-import trial_certificates as trial
 from cryptography.x509 import Name, NameAttribute
 from cryptography.x509.oid import NameOID
 
 from ottla.config.parse import ConfigError
 from ottla.security.tls.distinguished_names import alternative_names_of, subject_of
 from ottla.security.tls.principal_mapping import NoRuleMatches, PrincipalMapping
+from tests.unit.security.tls import trial_certificates as trial
 
 
 def der(issued: trial.Issued) -> bytes:

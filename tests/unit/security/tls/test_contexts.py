@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-import trial_certificates as trial
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -23,6 +22,7 @@ from ottla.security.tls.cipher_suites import openssl_name
 from ottla.security.tls.contexts import allowed_suites, client_context, server_context
 from ottla.security.tls.key_files import MOST_BYTES
 from ottla.security.tls.stores import read_material
+from tests.unit.security.tls import trial_certificates as trial
 
 NODE = trial.inline(trial.node(), trial.authority())
 CLIENT = trial.inline(trial.client(), trial.authority())

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-import trial_certificates as trial
 
 from ottla.base.ports import Transport
 from ottla.runtime.tls.handshake_lane import HandshakeLane
@@ -14,6 +13,7 @@ from ottla.security.tls.dialling import TlsDialer, TlsDialling
 from ottla.testing.clock import FixedClock
 from ottla.testing.memory_network import MemoryNetwork
 from ottla.testing.step_timers import StepTimers
+from tests.unit.security.tls import trial_certificates as trial
 
 HOST = "localhost"
 
@@ -43,7 +43,7 @@ class Scene:
             told=lambda address, problem: self.told.append((address, str(problem))),
         )
 
-    def arrive(self, transport: Transport, then: Callable[[Transport], None], _go_on: Callable[[], None]) -> bool:
+    def arrive(self, transport: Transport, then: Callable[[Transport], None], _resume: Callable[[], None]) -> bool:
         then(transport)
         return True
 

@@ -4,12 +4,12 @@ import ssl
 from random import Random
 
 import pytest
-import trial_certificates as trial
-from tls_pair import Side, Wire, client_side, server_side
 
 from ottla.security.tls.contexts import client_context, server_context
 from ottla.security.tls.handshake import MOST_BYTES
 from ottla.security.tls.transport import TlsTransport, shared_scratch
+from tests.unit.security.tls import trial_certificates as trial
+from tests.unit.security.tls.tls_pair import Side, Wire, client_side, server_side
 
 SERVER = server_context(trial.inline(trial.node(), None))
 CLIENT = client_context(trial.inline(None, trial.authority()))

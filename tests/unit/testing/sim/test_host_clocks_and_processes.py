@@ -16,7 +16,7 @@ def test_a_clock_may_be_wrong_be_set_and_stand_still_while_elapsed_time_goes_on(
     clock.stall()
     time.advance(1_000)
     assert (clock.now_ms(), clock.elapsed_s()) == (-400, 1.1)
-    clock.go_on()
+    clock.resume()
     assert clock.now_ms() == 600
 
 
@@ -43,7 +43,7 @@ def test_what_is_due_in_a_stopped_process_comes_when_it_goes_on_in_its_order():
     process.run(lambda: fired.append("third"))
     cancelled.cancel()
     assert fired == []
-    process.go_on()
+    process.resume()
     agenda.run_until(3_000_000)
     assert fired == ["first", "second", "third"]
 
@@ -54,7 +54,7 @@ def test_nothing_happens_in_a_process_that_has_ended():
     process.stop()
     process.run(lambda: fired.append("too late"))
     process.end()
-    process.go_on()
+    process.resume()
     process.run(lambda: fired.append("too late"))
     agenda.run_until(1_000_000)
     assert fired == []

@@ -141,6 +141,31 @@ def test_behind_a_cut_link_bytes_arrive_when_it_is_mended():
     assert scene.server.received == b"held up"
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("cut_again_after_us", [None, 1])
+def test_what_is_sent_after_a_link_is_mended_does_not_overtake_what_was_held_up(
+    seed: int, cut_again_after_us: int | None
+) -> None:
+    scene = Scene(seed)
+    end = scene.connected()
+    (there,) = scene.fabric.links_between([scene.near.host], [scene.far.host])
+    there.cut()
+    end.send(b"first, ")
+    there.mend()
+    end.send(b"second, ")
+    if cut_again_after_us is not None:
+        scene.run(cut_again_after_us)
+        there.cut()
+        end.send(b"third, ")
+        scene.run(3 * SECOND_US)
+        there.mend()
+    end.send(b"last")
+    end.close()
+    scene.run(6 * SECOND_US)
+    third = b"" if cut_again_after_us is None else b"third, "
+    assert (scene.server.received, scene.server.has_ended) == (b"first, second, " + third + b"last", True)
+
+
 def test_dialing_a_machine_without_power_takes_two_minutes_to_fail_or_until_it_is_back():
     scene = Scene()
     scene.far.host.power_off()
@@ -197,6 +222,6 @@ def test_a_stopped_process_reads_when_it_goes_on():
     end.send(b"are you there")
     scene.run(10 * SECOND_US)
     assert scene.server.received == b""
-    scene.far.process.go_on()
+    scene.far.process.resume()
     scene.run(SECOND_US)
     assert scene.server.received == b"are you there"

@@ -152,3 +152,46 @@ def test_log_append_time_is_the_one_that_was_told() -> None:
     assert not ledger.differences
     ledger.compare("r", PLACE, [record], committed_only=True)
     assert "timestamp" in ledger.differences[0]
+
+
+# --- where nodes are killed ---
+
+
+def test_what_may_be_lost_is_missed_only_after_it_was_seen() -> None:
+    ledger = Ledger()
+    gone, kept = (acknowledged(ledger, plan(number), offset) for number, offset in ((1, 0), (2, 0)))
+    gone.may_be_lost = kept.may_be_lost = True
+    ledger.compare("r", PLACE, seen(plan(2), 0), committed_only=False)
+    assert not ledger.differences
+    ledger.settle()
+    ledger.compare("r", PLACE, [], committed_only=False)
+    assert len(ledger.differences) == 1
+    assert "is missing: batch 2" in ledger.differences[0]
+
+
+def test_what_was_not_there_when_all_was_read_is_not_there_later() -> None:
+    ledger = Ledger()
+    ledger.note(LANE, plan(1))
+    ledger.compare("r", PLACE, [], committed_only=False)
+    ledger.settle()
+    ledger.compare("r", PLACE, seen(plan(1), 0), committed_only=False)
+    assert "was refused" in ledger.differences[0]
+
+
+def test_a_record_that_nobody_was_told_of_may_have_replaced_one_of_its_key() -> None:
+    ledger = Ledger()
+    acknowledged(ledger, plan(1, topic=COMPACTED), 0)
+    ledger.note(LANE, plan(2, topic=COMPACTED))
+    assert ledger.compare("r", PLACE, seen(plan(2), 1), committed_only=True)["gone"] == 1
+    assert not ledger.differences
+
+
+def test_a_marker_may_be_written_again_when_its_coordinator_was_killed() -> None:
+    ledger = Ledger()
+    transaction = ledger.begin()
+    transaction.places, transaction.ending = {PLACE}, Ending.COMMITTED
+    acknowledged(ledger, plan(1), 0, transaction)
+    ledger.check_gaps(PLACE, [0], 3, has_kills=True)
+    assert not ledger.differences
+    ledger.check_gaps(PLACE, [0], 3)
+    assert len(ledger.differences) == 1

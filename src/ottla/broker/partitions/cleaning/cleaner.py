@@ -17,13 +17,13 @@ from ottla.base.ids import TopicPartition
 from ottla.base.ports import Timer
 from ottla.broker.partitions.cleaning.cleaner_task import CleaningTask, Outcome
 from ottla.broker.partitions.partition import Partition
-from ottla.log.cleaning.due import Cleanable, cleanable
 from ottla.log.cleaning.job import CleaningStats
-from ottla.log.cleaning.planning import CleanerLimits
+from ottla.log.cleaning.planning import Cleanable, CleanerLimits, cleanable
 from ottla.log.cleaning.runner import Runner
 from ottla.log.errors import CorruptFile
 from ottla.records.header import CorruptBatch
 from ottla.runtime.apart import apart
+from ottla.runtime.world import World
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
@@ -41,16 +41,17 @@ _SEED_BYTES = 16
 class LogCleaner:
     """Begins with `start`, if `log.cleaner.enable` is on. The figures are for the metrics."""
 
-    def __init__(self, partitions: "Partitions", replica_moves: "ReplicaMoves") -> None:
+    def __init__(self, partitions: "Partitions", world: World, replica_moves: "ReplicaMoves") -> None:
         self._replica_moves = replica_moves
         self.max_dirty_ratio = 0.0
         self.max_overdue_ms = 0
-        self.last_look_ms = partitions.clock.now_ms()
+        self.last_look_ms = world.clock.now_ms()
         self.last_stats = CleaningStats()
         self._partitions = partitions
-        self._make_runner = partitions.world.make_cleaner
-        self._elapsed_s = partitions.clock.elapsed_s
-        self._randbytes = partitions.world.entropy.randbytes
+        self._world = world
+        self._make_runner = world.make_cleaner
+        self._elapsed_s = world.clock.elapsed_s
+        self._randbytes = world.entropy.randbytes
         self._tasks: dict[TopicPartition, CleaningTask] = {}
         self._idle: list[Runner] = []
         self._uncleanable: dict[TopicPartition, Partition] = {}
@@ -95,7 +96,7 @@ class LogCleaner:
 
     def _rest(self) -> None:
         rest_s = max(self._partitions.node_settings.effective.integer("log.cleaner.backoff.ms") / 1000, _LEAST_REST_S)
-        self._timer = self._partitions.world.timers.after(rest_s, self._on_rested)
+        self._timer = self._world.timers.after(rest_s, self._on_rested)
 
     def _on_rested(self) -> None:
         self._rest()
@@ -106,22 +107,22 @@ class LogCleaner:
     def look(self) -> None:
         """Begins a round over all partitions, unless one is under way or nobody is free to clean."""
         if self._round is None and len(self._tasks) < self._threads() and self._timer is not None:
-            self.last_look_ms = self._partitions.clock.now_ms()
+            self.last_look_ms = self._world.clock.now_ms()
             self.max_dirty_ratio, self.max_overdue_ms, self._best = 0.0, 0, None
             self._round = iter(list(self._partitions.values()))
-            self._go_on()
+            self._clean_next()
 
     def _threads(self) -> int:
         return max(self._partitions.node_settings.effective.integer("log.cleaner.threads"), 1)
 
-    def _go_on(self) -> None:
+    def _clean_next(self) -> None:
         if self._round is None:
             return  # Stopped.
         stop_s = self._elapsed_s() + _SLICE_S
         for partition in self._round:
-            apart(self._partitions.world.timers, self._consider, partition)
+            apart(self._world.timers, self._consider, partition)
             if self._elapsed_s() >= stop_s:
-                self._partitions.world.timers.after(0, self._go_on)
+                self._world.timers.after(0, self._clean_next)
                 return
         self._round = None
         if self._best is None:
@@ -150,7 +151,7 @@ class LogCleaner:
         if directory is None or not partitions.holds(partition):
             return None
         try:
-            return cleanable(partition.log, directory.cleaner_offset(partition.name), partitions.clock.now_ms())
+            return cleanable(partition.log, directory.cleaner_offset(partition.name), self._world.clock.now_ms())
         except OSError as problem:
             partitions.on_disk_error(partition.directory, problem)
         except (CorruptFile, CorruptBatch) as problem:
@@ -167,7 +168,13 @@ class LogCleaner:
         _log.info("cleaning %s: %.1f of %.1f MB are dirty", partition.name, *_megabytes(part))
         runner = self._idle.pop() if self._idle else self._make_runner()
         task = CleaningTask(
-            self._partitions, partition, runner, self._limits(), self._randbytes(_SEED_BYTES), self._on_ended
+            self._partitions,
+            self._world,
+            partition,
+            runner,
+            self._limits(),
+            self._randbytes(_SEED_BYTES),
+            self._on_ended,
         )
         self._tasks[partition.name] = task
         task.start()
@@ -189,7 +196,7 @@ class LogCleaner:
             del self._tasks[partition.name]
         self._idle.append(task.runner)
         if outcome is Outcome.GIVEN_UP:
-            _log.info("the cleaning of %s was given up: %s", partition.name, reason)
+            _log.info("stopped cleaning %s: %s", partition.name, reason)
             return  # Not at once again: what was in the way may still be.
         if outcome is Outcome.CRASHED:
             self._crashes[partition.name] += 1
@@ -199,16 +206,16 @@ class LogCleaner:
             self._give_up_on(partition, reason)
         if task.done is not None:
             self._report(partition, task.done.stats)
-        self._partitions.world.timers.after(0, self.look)
+        self._world.timers.after(0, self.look)
 
     def _give_up_on(self, partition: Partition, reason: str) -> None:
-        _log.warning("%s cannot be cleaned, and is left as it is: %s", partition.name, reason)
+        _log.warning("%s cannot be cleaned, and is marked uncleanable: %s", partition.name, reason)
         self._uncleanable[partition.name] = partition
 
     def _report(self, partition: Partition, stats: CleaningStats) -> None:
         self.last_stats = stats
         _log.info(
-            "cleaned %s in %.1f s: %.1f MB with %d records became %.1f MB with %d; %d without a key are gone",
+            "cleaned %s in %.1f s: %.1f MB with %d records became %.1f MB with %d; dropped %d records without a key",
             partition.name,
             stats.elapsed_s,
             stats.bytes_read / _MB,

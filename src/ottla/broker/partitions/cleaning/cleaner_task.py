@@ -18,17 +18,16 @@ from errno import ENOENT
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ottla.broker.partitions.flushing import flush
 from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removing import remove_later
-from ottla.log.cleaning.due import cleanable
 from ottla.log.cleaning.job import CleanedSegment, CleaningDone, CleaningFailed, CleaningJob, CleaningStep
-from ottla.log.cleaning.planning import CleanerLimits, plan_cleaning
+from ottla.log.cleaning.planning import CleanerLimits, cleanable, plan_cleaning
 from ottla.log.cleaning.replacement import Replacement, remove_unfinished
 from ottla.log.cleaning.runner import Runner
 from ottla.log.directory import LogDirectory
 from ottla.runtime.apart import apart
+from ottla.runtime.world import World
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
@@ -51,6 +50,7 @@ class CleaningTask:
     def __init__(
         self,
         partitions: "Partitions",
+        world: World,
         partition: Partition,
         runner: Runner,
         limits: CleanerLimits,
@@ -61,6 +61,7 @@ class CleaningTask:
         self.runner = runner
         self.done: CleaningDone | None = None
         self._partitions = partitions
+        self._world = world
         self._limits = limits
         self._seed = seed
         self._on_ended = on_ended
@@ -75,7 +76,7 @@ class CleaningTask:
 
     def _step(self, step: Callable[..., None], *arguments: Any) -> None:
         """Every step of a task. One that raises ends it, or it would keep its place among those that clean for good."""
-        if not apart(self._partitions.world.timers, step, *arguments):
+        if not apart(self._world.timers, step, *arguments):
             self._end(Outcome.CRASHED, "a fault of this node's own")
 
     def stop(self) -> None:
@@ -105,12 +106,12 @@ class CleaningTask:
             self.give_up_if_gone()
             return
         log, name = self.partition.log, self.partition.name
-        wanted = cleanable(log, directory.cleaner_offset(name), self._partitions.clock.now_ms()).end_offset
+        wanted = cleanable(log, directory.cleaner_offset(name), self._world.clock.now_ms()).end_offset
         if log.recovery_point < wanted:
-            flush(self._partitions, self.partition)
-            self._partitions.world.timers.after(_WAIT_S, partial(self._step, self._make_durable))
+            self._partitions.flushing.flush(self.partition)
+            self._world.timers.after(_WAIT_S, partial(self._step, self._make_durable))
         elif directory.saved_recovery_point(name) < wanted:
-            self._partitions.world.workers.run(
+            self._world.workers.run(
                 directory.checkpoint,
                 lambda _: self._step(self._begin),
                 partial(self._step, self._on_problem, "its checkpoint"),
@@ -126,13 +127,13 @@ class CleaningTask:
         if directory is None:
             self.give_up_if_gone()
             return
-        log, name, now_ms = self.partition.log, self.partition.name, self._partitions.clock.now_ms()
+        log, name, now_ms = self.partition.log, self.partition.name, self._world.clock.now_ms()
         part = cleanable(log, directory.cleaner_offset(name), now_ms, directory.saved_recovery_point(name))
         if part.cleanable_bytes == 0:
             self._end(Outcome.GIVEN_UP, "there is nothing left to clean")
             return
         self._job = plan_cleaning(log, part, self._limits, now_ms, self._seed)
-        self._cuts = len(log.cuts)
+        self._cuts = log.cut_count
         self.runner.run(self._job, partial(self._step, self._on_step))
 
     def _on_step(self, step: CleaningStep) -> None:
@@ -174,12 +175,12 @@ class CleaningTask:
                 self._save(self.done)
             return
         if self.partition.is_removing:
-            self._partitions.world.timers.after(_WAIT_S, partial(self._step, self._swap_next))
+            self._world.timers.after(_WAIT_S, partial(self._step, self._swap_next))
             return
         if self._directory() is None:
             self.give_up_if_gone()
             return
-        if len(self.partition.log.cuts) != self._cuts:
+        if self.partition.log.cut_count != self._cuts:
             # It may have segments that begin at the same offsets again, with other records.
             self._end(Outcome.GIVEN_UP, "its log has changed")
             return
@@ -193,7 +194,7 @@ class CleaningTask:
             return
         self._is_swapping = True
         self.partition.begin_job()
-        self._partitions.world.workers.run(
+        self._world.workers.run(
             replacement.run,
             lambda _: self._step(self._on_durable, replacement),
             partial(self._step, self._on_swap_failed, replacement),
@@ -216,7 +217,7 @@ class CleaningTask:
         finally:
             partition.end_job()
         if was_swapped:
-            remove_later(partitions, partition)
+            remove_later(partitions, self._world, partition)
             self._swap_next()
         else:
             self._end(Outcome.GIVEN_UP, "its log has changed")
@@ -233,7 +234,7 @@ class CleaningTask:
         if directory is None:
             self.give_up_if_gone()
             return
-        self._partitions.world.workers.run(
+        self._world.workers.run(
             partial(self._save_offset, directory, done.clean_offset, self._cuts),
             lambda _: self._end(Outcome.CLEANED, ""),
             partial(self._step, self._on_problem, "its checkpoint"),
@@ -244,7 +245,7 @@ class CleaningTask:
         """On a disk thread, where nothing else makes or deletes logs: the partition may be gone by now, or cut."""
         name, log = self.partition.name, self.partition.log
         directory.save_cleaner_offset(
-            name, clean_offset, still=lambda: directory.logs.get(name) is log and len(log.cuts) == cuts
+            name, clean_offset, still=lambda: directory.logs.get(name) is log and log.cut_count == cuts
         )
 
     # The end
@@ -273,11 +274,13 @@ class CleaningTask:
         self.partition.begin_job()
 
         def on_over(_: object) -> None:  # If it failed, too: the next cleaning tries again.
-            self.partition.end_job()
-            then()
+            try:
+                self.partition.end_job()
+            finally:
+                then()  # Who waited for the partition may raise; the place among those that clean is free all the same.
 
-        self._partitions.world.workers.run(
-            partial(remove_unfinished, self._partitions.world.disk, self.partition.log.directory),
+        self._world.workers.run(
+            partial(remove_unfinished, self._world.disk, self.partition.log.directory),
             on_over,
             on_over,
             key=LOG_DIRS,

@@ -6,7 +6,9 @@ that become durable in any order. So:
 
 - in two directories: the one that the metadata names is the partition's, and the other one was to go. If it has records
   that the first has not, something else has happened, and it is set aside for a person to look at. If the metadata
-  names neither, it is the one that has records;
+  names neither, it is the one that was served last: it has all that the other has, or records of a later leader epoch
+  where they part. If that cannot be told, the partition is offline, and both stay as they are. Apache Kafka does not
+  start then, whatever the two have in them;
 - a future log, and the metadata names its directory: it is the partition's if it has at least what the current log has.
   If it has less, the crash came before the swap, and what was appended last is in the current log alone: the move goes
   on. So it does if the current log was cut, and has other records there since, of later leader epochs. If the future
@@ -22,36 +24,43 @@ that become durable in any order. So:
 import logging
 from typing import TYPE_CHECKING
 
+from ottla.base.errors import ProtocolError, StorageError
 from ottla.base.ids import TopicPartition
-from ottla.log import names
+from ottla.base.ports import Disk
+from ottla.broker.partitions.moves.replica_copy import PROBLEMS
+from ottla.log import file_names
 from ottla.log.directory import LogDirectory
-from ottla.log.errors import CorruptFile
 from ottla.log.future_logs import common_end, follow_offsets
 from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image.directory_ids import MIGRATING, UNASSIGNED
 
 if TYPE_CHECKING:
-    from ottla.broker.partitions.discarded_logs import DiscardedLogs
     from ottla.broker.partitions.held_partitions import Partitions
+    from ottla.broker.partitions.removing import DiscardedLogs
 
 _log = logging.getLogger(__name__)
 
 
 def settle_interrupted_moves(
-    partitions: "Partitions", discarded_logs: "DiscardedLogs"
+    partitions: "Partitions", disk: Disk, discarded_logs: "DiscardedLogs"
 ) -> list[tuple[TopicPartition, LogDirectory]]:
     """Returns the moves that are to go on: the partition and the directory it is on its way to."""
     for name, directories in partitions.logs.doubles().items():
-        _settle_double(partitions, discarded_logs, name, directories)
-    to_go_on: list[tuple[TopicPartition, LogDirectory]] = []
+        try:
+            _settle_double(partitions, discarded_logs, name, directories)
+        except PROBLEMS as problem:
+            _leave_offline(partitions, name, str(problem))
+    to_continue: list[tuple[TopicPartition, LogDirectory]] = []
     for directory in list(partitions.logs.online.values()):
         for name, future in list(directory.futures.logs.items()):
             try:
-                if _settle_future(partitions, discarded_logs, name, future, directory):
-                    to_go_on.append((name, directory))
+                if _settle_future(partitions, disk, discarded_logs, name, future, directory):
+                    to_continue.append((name, directory))
             except OSError as problem:
                 partitions.on_disk_error(directory.path, problem)
-    return to_go_on
+            except (StorageError, ProtocolError) as problem:
+                _leave_offline(partitions, name, str(problem))
+    return to_continue
 
 
 def _settle_double(
@@ -62,14 +71,40 @@ def _settle_double(
     if len(directories) < 2:
         return  # The others are of a topic that had this name before.
     if home not in directories:
-        # It could not be made in the one, and was made in another before the metadata heard where.
-        used = [one for one in directories if one.logs[name].log_end_offset > 0]
-        home = used[0] if len(used) == 1 else directories[0] if not used else None
+        # A cluster of before KIP-858; or it was made in one directory, or moved there, and the metadata heard nothing.
+        home = next((one for one in directories if _was_served_last(name, one, directories)), None)
     if home is None:
-        raise CorruptFile(f"{name} is in {' and in '.join(directory.path for directory in directories)}")
+        paths = " and ".join(directory.logs[name].directory for directory in directories)
+        _leave_offline(partitions, name, f"{paths} have different records, and nothing says which of them was served")
+        return
     for directory in directories:
         if directory is not home:
             _drop_old(partitions, discarded_logs, name, directory, home)
+
+
+def _was_served_last(name: TopicPartition, home: LogDirectory, directories: list[LogDirectory]) -> bool:
+    """A move ends with a whole copy, and only that is written to from then on."""
+    log = home.logs[name]
+    others = [one.logs[name] for one in directories if one is not home]
+    return all(_is_the_newer(log, other) and log.log_start_offset <= other.log_end_offset for other in others)
+
+
+def _leave_offline(partitions: "Partitions", name: TopicPartition, why: str) -> None:
+    """One partition that cannot be settled is offline by name, and its files stay as they are."""
+    _log.error(
+        "%s is offline: %s. Look at them with `ottla verify` and `ottla dump-log`, rename the directory of the one "
+        "that is not wanted, and restart the node",
+        name,
+        why,
+    )
+    for directory in partitions.logs.online.values():
+        if name in directory.futures.logs:
+            directory.futures.close(name)
+    partitions.logs.distrust(name)
+    topic = partitions.metadata.image.topics.by_name.get(name.topic)
+    if topic is not None:
+        partitions.offline.add(name)
+        partitions.tell_unserved(topic.id, name)
 
 
 def _drop_old(
@@ -89,6 +124,7 @@ def _drop_old(
 
 def _settle_future(
     partitions: "Partitions",
+    disk: Disk,
     discarded_logs: "DiscardedLogs",
     name: TopicPartition,
     future: PartitionLog,
@@ -110,7 +146,9 @@ def _settle_future(
         target.futures.close(name)
         return False
     if is_lost:
-        _log.warning("%s belongs to no log of this node; it is now %s", future.directory, _set_aside(target, name))
+        _log.warning(
+            "%s belongs to no partition of this broker; renamed to %s", future.directory, _set_aside(target, name)
+        )
         return False
     if source is not None and not (home is target and _is_the_newer(future, source.logs[name])):
         end_offset = common_end(future, source.logs[name])
@@ -118,14 +156,14 @@ def _settle_future(
             _log.warning("%s has what %s has lost; it is now %s", future.directory, name, _set_aside(target, name))
             return False
         _cut_to(future, end_offset)
-        _log.info("%s goes on moving to %s", name, target.path)
+        _log.info("%s: resuming the move to %s", name, target.path)
         return True
     if source is not None and source.was_clean and target.was_clean and name not in source.lacking:
         # Nothing was lost: what the copy has beyond the log was cut away there, and the move was not told in time.
         _cut_to(future, source.logs[name].log_end_offset)
-    _log.warning("%s was moving to %s, and is there now", name, target.path)
+    _log.warning("%s: completed the interrupted move to %s", name, target.path)
     target.promote(name)
-    partitions.world.disk.sync_dir(target.path)
+    disk.sync_dir(target.path)
     if source is not None:
         _drop_old(partitions, discarded_logs, name, source, target)
     return False
@@ -162,7 +200,7 @@ def _retire(partitions: "Partitions", name: TopicPartition, source: LogDirectory
 
 
 def _set_aside(directory: LogDirectory, name: TopicPartition) -> str:
-    return directory.futures.set_aside(name, names.STRAY_DIR)
+    return directory.futures.set_aside(name, file_names.STRAY_DIR)
 
 
 def _home_of(partitions: "Partitions", name: TopicPartition) -> LogDirectory | None:

@@ -63,12 +63,12 @@ class ReplicaCopy:
     @property
     def must_be_cut(self) -> bool:
         """The log has been cut, and the copy has not."""
-        return len(self._partition.log.cuts) != self._followed_cuts
+        return self._partition.log.cut_count != self._followed_cuts
 
     def cutting(self) -> Callable[[], None]:
         """What a disk thread has to do for the copy to be cut as the log is now."""
-        cuts, future = self._partition.log.cuts, self.future
-        offset, self._followed_cuts = min(cuts[self._followed_cuts :]), len(cuts)
+        log, future = self._partition.log, self.future
+        offset, self._followed_cuts = log.take_lowest_cut(), log.cut_count
 
         def cut() -> None:
             future.truncate_to(offset)

@@ -23,13 +23,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla.base.errors import ProtocolError, StorageError
-from ottla.broker.partitions.flushing import flush_what_waits
 from ottla.broker.partitions.held_partitions import LOG_DIRS
 from ottla.broker.partitions.moves.replica_copy import LAST_PART_BYTES, PROBLEMS, CannotRead, Copied, ReplicaCopy
 from ottla.broker.partitions.partition import Partition
 from ottla.log.directory import LogDirectory
 from ottla.log.future_logs import start_of_copy, take_over
 from ottla.log.partition_log import PartitionLog
+from ottla.runtime.world import World
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
@@ -53,6 +53,7 @@ class ReplicaMove:
     def __init__(
         self,
         partitions: "Partitions",
+        world: World,
         moves: "ReplicaMoves",
         partition: Partition,
         target: LogDirectory,
@@ -64,8 +65,9 @@ class ReplicaMove:
         self.stage = Stage.COPYING
         self.may_copy = False
         self._partitions = partitions
+        self._world = world
         self._moves = moves
-        self._copy = self._copy_in(future, len(partition.log.cuts)) if future is not None else None
+        self._copy = self._copy_in(future, partition.log.watch_cuts()) if future is not None else None
         self._is_begun = future is not None
         self._is_busy = False
         self._let_go: Callable[[], None] | None = None
@@ -85,7 +87,7 @@ class ReplicaMove:
         except PROBLEMS as problem:
             self._on_problem(CannotRead(problem))
             return
-        cuts = len(self.partition.log.cuts)
+        cuts = self.partition.log.watch_cuts()
         self._run(
             lambda: self.target.begin_future(name, topic_id, start_offset),
             lambda future: self._on_begun(self._copy_in(future, cuts)),
@@ -93,12 +95,12 @@ class ReplicaMove:
         )
 
     def _copy_in(self, future: PartitionLog, cuts: int) -> ReplicaCopy:
-        return ReplicaCopy(self.partition, future, self._partitions.clock.thread_s, cuts)
+        return ReplicaCopy(self.partition, future, self._world.clock.thread_s, cuts)
 
     def _on_begun(self, copy: ReplicaCopy) -> None:
         self._copy = copy
         if self.may_copy:
-            self._go_on()
+            self._schedule()
 
     def _begin_anew(self) -> None:
         """The current log begins after the copy ends, or has been cut: what was copied is no part of it."""
@@ -116,10 +118,10 @@ class ReplicaMove:
     def start_copying(self) -> None:
         self.may_copy = True
         if self._copy is not None:
-            self._go_on()
+            self._schedule()
 
-    def _go_on(self, delay_s: float = 0) -> None:
-        self._partitions.world.timers.after(delay_s, self._step)
+    def _schedule(self, delay_s: float = 0) -> None:
+        self._world.timers.after(delay_s, self._step)
 
     def _step(self) -> None:
         if not self._is_at_rest:
@@ -178,7 +180,7 @@ class ReplicaMove:
         assert self._copy is not None
         rest_s = self._copy.on_copied(copied, self._moves.part_bytes)
         self._partitions.has_news_for_checkpoints = True
-        self._go_on(max(self._moves.wait_after(copied.size), rest_s))
+        self._schedule(max(self._moves.wait_after(copied.size), rest_s))
 
     # 3. Written down
 
@@ -213,26 +215,29 @@ class ReplicaMove:
 
     def _come_to_the_end(self) -> None:
         self.partition.is_changing_log = True
-        self.partition.when_idle(self._finish)
+        self._finish_when_idle()
+
+    def _finish_when_idle(self) -> None:
+        self._partitions.when_idle(self.partition, self._finish)
 
     def _finish(self) -> None:
         """Nothing works on the partition now, and no flush can begin: each turn leaves less to be done."""
         if self.stage is Stage.ENDED or self._moves.is_stopped:
             return
         if not self.partition.is_idle:
-            self.partition.when_idle(self._finish)  # Somebody else who waited was quicker.
+            self._finish_when_idle()  # Somebody else who waited was quicker.
             return
         copy = self._copy
         assert copy is not None
         try:
             if copy.must_be_cut:
-                self._cut(copy, lambda: self.partition.when_idle(self._finish))
+                self._cut(copy, self._finish_when_idle)
             elif copy.bytes_left() is None:
                 self._begin_anew()
             elif not copy.copy_last_part():
-                self._copy_part(copy, lambda _: self.partition.when_idle(self._finish))
+                self._copy_part(copy, lambda _: self._finish_when_idle())
             elif not copy.is_as_durable:
-                self._sync(lambda: self.partition.when_idle(self._finish))
+                self._sync(self._finish_when_idle)
             else:
                 self._swap(self.partition.log, copy.future)
         except (*PROBLEMS, CannotRead) as problem:
@@ -258,15 +263,14 @@ class ReplicaMove:
             partitions.fail_directory(self.source.path, problem)
             self._moves.on_over(self)
         else:
-            partitions.world.workers.run(
+            self._world.workers.run(
                 partial(self._settle, current), lambda _: self._on_settled(), self._unsettled, key=LOG_DIRS
             )
-        partitions.on_flushed(partition)  # A follower may have waited for a flush of the old log.
-        flush_what_waits(partitions, partition)
+        partitions.flushing.on_log_changed(partition)
 
     def _settle(self, old: PartitionLog) -> None:
         """On a disk thread: makes the two names last."""
-        self._partitions.world.disk.sync_dir(self.target.path)
+        self._world.disk.sync_dir(self.target.path)
         try:
             self.source.bury(old)
         except OSError as problem:
@@ -306,7 +310,7 @@ class ReplicaMove:
         self._moves.on_over(self)
 
     def _run_last(self, work: Callable[[], None]) -> None:
-        self._partitions.world.workers.run(work, lambda _: self._on_let_go(), self._unsettled, key=LOG_DIRS)
+        self._world.workers.run(work, lambda _: self._on_let_go(), self._unsettled, key=LOG_DIRS)
 
     def _on_let_go(self) -> None:
         self._remove_later(self.target)
@@ -321,7 +325,7 @@ class ReplicaMove:
         self.stage = Stage.ENDED
         self._moves.directory_assignments.forget(self.partition)
         self.partition.is_changing_log = False
-        flush_what_waits(self._partitions, self.partition)
+        self._partitions.flushing.flush_what_waits(self.partition)
         self._moves.on_ended(self)
         if not self._is_begun:
             self._moves.on_over(self)  # A future log that is there is of the move before, which may still work on it.
@@ -361,11 +365,13 @@ class ReplicaMove:
             if on_over():
                 (failed or self._on_problem)(problem)
 
-        self._partitions.world.workers.run(work, on_done, on_failed, key=key)
+        self._world.workers.run(work, on_done, on_failed, key=key)
 
     def _on_problem(self, problem: Exception) -> None:
         """A disk that fails takes its directory away; a full one, or damage in the log, only ends the move."""
-        _log.error("%s stays in %s: %s", self.partition.name, self.source.path, problem)
+        _log.error(
+            "%s: the move failed, and the replica stays in %s: %s", self.partition.name, self.source.path, problem
+        )
         self._blame(problem)
         self.cancel()
 

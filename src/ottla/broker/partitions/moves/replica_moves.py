@@ -16,12 +16,13 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.moves.replica_move import ReplicaMove
 from ottla.broker.partitions.partition import Partition
 from ottla.log.directory import LogDirectory
+from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.directory_assignments import DirectoryAssignments
-    from ottla.broker.partitions.discarded_logs import DiscardedLogs
     from ottla.broker.partitions.held_partitions import Partitions
+    from ottla.broker.partitions.removing import DiscardedLogs
 
 RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _PART_BYTES = 1 << 20
@@ -33,7 +34,11 @@ class ReplicaMoves:
     """After `stop` nothing more is begun."""
 
     def __init__(
-        self, partitions: "Partitions", discarded_logs: "DiscardedLogs", directory_assignments: "DirectoryAssignments"
+        self,
+        partitions: "Partitions",
+        world: World,
+        discarded_logs: "DiscardedLogs",
+        directory_assignments: "DirectoryAssignments",
     ) -> None:
         self.is_stopped = False
         self.discarded_logs = discarded_logs
@@ -41,7 +46,8 @@ class ReplicaMoves:
         self.leave_alone: Callable[[TopicPartition], None] = _no_cleaner
         """Tells the cleaner that a log is about to move."""
         self._partitions = partitions
-        self._elapsed_s = partitions.clock.elapsed_s
+        self._world = world
+        self._elapsed_s = world.clock.elapsed_s
         self._moves: dict[TopicPartition, ReplicaMove] = {}
         self._leaving: set[ReplicaMove] = set()
         """Those that have ended, and of which something is still at work."""
@@ -71,7 +77,7 @@ class ReplicaMoves:
         if partitions.logs.offline:
             # A future log of this partition may be in a directory that cannot be looked into.
             return ErrorCode.KAFKA_STORAGE_ERROR
-        self._add(ReplicaMove(partitions, self, partition, partitions.logs.online[path]))
+        self._add(ReplicaMove(partitions, self._world, self, partition, partitions.logs.online[path]))
         return ErrorCode.NONE
 
     def prefer(self, name: TopicPartition, path: str) -> None:
@@ -86,14 +92,16 @@ class ReplicaMoves:
 
     def resume(self, partition: Partition, target: LogDirectory) -> None:
         """Goes on with a move that a stop has interrupted."""
-        self._add(ReplicaMove(self._partitions, self, partition, target, target.futures.logs[partition.name]))
+        self._add(
+            ReplicaMove(self._partitions, self._world, self, partition, target, target.futures.logs[partition.name])
+        )
 
     def on_dropped(self, name: TopicPartition) -> None:
         """The replica is no longer this node's."""
         if move := self._moves.get(name):
             move.cancel(keep_directory=False)
 
-    def on_cut(self, partition: Partition) -> None:
+    def on_truncated(self, partition: Partition) -> None:
         """The replica's log has been cut, to agree with its leader's."""
         if move := self._moves.get(partition.name):
             move.on_cut()

@@ -9,6 +9,7 @@ all the rest                                                        tell the app
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from ottla.client.client_log import LONG_S
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.consumer.offsets.offset_reset import OffsetReset
 from ottla.client.consumer.subscription import PartitionState, Subscription
@@ -65,12 +66,15 @@ class FetchErrors:
     def on_partition(self, state: PartitionState, node_id: int, code: int) -> None:
         """The answer for one partition was an error."""
         problem = error_for(code, f"{state.partition} could not be fetched")
+        problem.partition = state.partition
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._on_out_of_range(state, node_id)
         elif isinstance(problem, TopicAuthorizationFailed):
             self._tell(problem)
             self._pause([state])
         elif problem.retriable or code in _QUIETLY_AGAIN:
+            text = f"{state.partition} cannot be fetched; trying again: {ErrorCode(code).name}"
+            self._cluster.world.log.trouble(("fetch", state.partition), text, after_s=LONG_S)
             if problem.needs_metadata:
                 state.preferred_replica = None
                 leader = self._cluster.view.leader_of(state.partition)
@@ -86,7 +90,9 @@ class FetchErrors:
         """Bytes came and no batch: asking again at once would bring the same, for ever."""
         position = state.fetch_position
         offset = None if position is None else position.offset
-        self._tell(CorruptMessage(f"what was fetched from {state.partition} at offset {offset} has no whole batch"))
+        problem = CorruptMessage(f"what was fetched from {state.partition} at offset {offset} has no whole batch")
+        problem.partition = state.partition
+        self._tell(problem)
         self._pause([state])
 
     def _on_out_of_range(self, state: PartitionState, node_id: int) -> None:
@@ -108,6 +114,11 @@ class FetchErrors:
             self._tell(error)
             self._pause([state])
         else:
+            self._cluster.world.log.trouble(
+                ("offset", state.partition),
+                f"offset {None if position is None else position.offset} is not in the log of {state.partition}: "
+                f"begins again at {self._default_reset.name} (auto.offset.reset)",
+            )
             self._subscription.reset(state.partition, self._default_reset)
             self._retry()
 

@@ -20,7 +20,7 @@ from ottla.records.columns import Deserialize
 from ottla.records.fetched import fetched_records
 from ottla.records.header import CorruptBatch
 from ottla.records.kernel import ConsumerRecord, FetchedRecords
-from ottla.wire.exchange.spare_buffers import SpareBuffers
+from ottla.wire.exchange.frames import SpareBuffers
 
 
 class RecordReading:

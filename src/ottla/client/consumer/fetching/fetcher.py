@@ -30,14 +30,13 @@ from ottla.client.consumer.fetching.fetch_sessions import FetchSession, Partitio
 from ottla.client.consumer.fetching.fetched_chunks import FetchedChunks
 from ottla.client.consumer.subscription import PartitionState, Subscription
 from ottla.client.errors import ClientClosed, KafkaError
-from ottla.client.network.connections import Line
+from ottla.client.network.connections import Purpose
 from ottla.client.promise import Promise, all_settled
 from ottla.client.topic_partition import Broker
 from ottla.wire.apis import ApiKey
-from ottla.wire.around_numbers import A_NUMBER
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchRequest
-from ottla.wire.request_forms import Filled, NumberForm
+from ottla.wire.request_forms import A_NUMBER, Filled, NumberForm
 
 _LAST_WITH_TOPIC_NAMES: Final = 12
 _FIRST_WITH_RACK: Final = 11
@@ -125,7 +124,7 @@ class Fetcher:
 
     def _end(self, node_id: int, last: SessionRequest) -> Promise[Any]:
         return self._cluster.ask(
-            node_id, lambda version: self._request(last, 1, version), api_key=ApiKey.FETCH, line=Line.FETCH
+            node_id, lambda version: self._request(last, 1, version), api_key=ApiKey.FETCH, line=Purpose.FETCH
         )
 
     # --- which partitions where ---
@@ -214,7 +213,7 @@ class Fetcher:
                 api_key=ApiKey.FETCH,
                 newest=None if asked.has_topic_ids else _LAST_WITH_TOPIC_NAMES,
                 timeout_ms=self._settings.request_timeout_ms,
-                line=Line.FETCH,
+                line=Purpose.FETCH,
             )
         except KafkaError as problem:
             session.on_failure()

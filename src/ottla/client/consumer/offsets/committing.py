@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from ottla.base.ids import TopicPartition
+from ottla.client.client_log import LONG_S
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import CoordinatorKind, Coordinators
 from ottla.client.consumer.consumer_metrics import ConsumerMetrics
 from ottla.client.errors import CommitFailed, KafkaError, RebalanceInProgress, error_for
 from ottla.client.membership.member import NO_GENERATION, Identity
-from ottla.client.network.connections import Line
+from ottla.client.network.connections import Purpose
 from ottla.client.topic_partition import OffsetAndMetadata, by_topic
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
@@ -67,11 +68,12 @@ class Committer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         deadline_s: float,
         *,
-        may_retry: Callable[[], bool] = lambda: False,
+        are_held: Callable[[], bool] = lambda: True,
+        is_tried_again: bool = False,
     ) -> None:
         """Done when the coordinator has them. Raises `CommitFailed`, `RebalanceInProgress`, or what else it says.
 
-        `may_retry` is asked before every attempt but the first: by then these offsets may be of the past.
+        `are_held` is asked whenever they are about to be sent: by then their partitions may be another member's.
         """
         if not offsets:
             return
@@ -83,18 +85,20 @@ class Committer:
         while True:
             began_s, identity = world.now_s(), self._identity()
             try:
-                await self._commit_once(offsets, identity, deadline_s, number)
+                await self._commit_once(offsets, identity, deadline_s, number, are_held)
                 self._metrics.on_committed(began_s, world.now_s())
                 return
             except KafkaError as problem:
                 is_stale = problem.code == ErrorCode.STALE_MEMBER_EPOCH
                 left_ms = (deadline_s - world.now_s()) * 1000
-                if left_ms <= 0 or not (problem.retriable or is_stale) or not may_retry():
+                if left_ms <= 0 or not (problem.retriable or is_stale) or not is_tried_again or not are_held():
                     if is_stale:
                         raise CommitFailed(_MOVED_ON.format(self._group_id)) from problem
                     raise
+                text = f"offsets of group {self._group_id!r} are not committed yet; trying again: {problem}"
+                world.log.trouble(("commit", self._group_id), text, after_s=LONG_S)
             await world.sleep(min(self._cluster.backoff.after(failures, world.entropy), left_ms))
-            if not may_retry() or not self._is_same_member(first):
+            if not self._is_same_member(first):
                 raise CommitFailed(_MOVED_ON.format(self._group_id))
             failures += 1
 
@@ -127,10 +131,17 @@ class Committer:
     # --- one attempt ---
 
     async def _commit_once(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], identity: Identity, deadline_s: float, number: int
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        identity: Identity,
+        deadline_s: float,
+        number: int,
+        are_held: Callable[[], bool],
     ) -> None:
         def request(version: int) -> OffsetCommitRequest:
             """Called when it is sent: the coordinator may have been looked for until then."""
+            if not are_held():
+                raise CommitFailed(_MOVED_ON.format(self._group_id))
             self._overtake(offsets, number)
 
             def of_partition(partition: TopicPartition) -> OffsetCommitRequest.OffsetCommitRequestPartition:
@@ -238,7 +249,7 @@ class Committer:
             deadline_s,
             api_key=api_key,
             newest=_LAST_WITH_TOPIC_NAMES,
-            line=Line.MAIN,  # A JoinGroup that waits for other members holds up all that comes behind it.
+            line=Purpose.MAIN,  # A JoinGroup that waits for other members holds up all that comes behind it.
         )
 
 

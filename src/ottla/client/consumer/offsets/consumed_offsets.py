@@ -2,8 +2,8 @@
 
 Theory of operation. Offsets are positions at one moment. A commit that is sent again later could set back what was
 committed meanwhile: by this consumer, or, once partitions have moved, by another member. So what is committed by the
-way has one attempt, and the next one is made of the positions of then. A commit that somebody waits for is tried again,
-but only as long as each of its partitions that this consumer had is its own without interruption.
+way has one attempt, and the next one is made of the positions of then. A commit that somebody waits for is tried again.
+None is sent unless each of its partitions that this consumer had is its own without interruption.
 """
 
 from collections import deque
@@ -58,7 +58,7 @@ class ConsumedOffsets:
         """Done when the coordinator has them."""
         deadline_s = self._world.now_s() + timeout_ms / 1000
         wanted = self.consumed() if offsets is None else offsets
-        await self._committing().commit(wanted, deadline_s, may_retry=self._while_held(wanted))
+        await self._committing().commit(wanted, deadline_s, are_held=self._while_held(wanted), is_tried_again=True)
         self._note_commit(wanted)
 
     def _note_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
@@ -80,7 +80,7 @@ class ConsumedOffsets:
         """One attempt. The callback runs in a later call of the application's."""
         wanted = self.consumed() if offsets is None else dict(offsets)
         deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
-        committing = spawn(self._committing().commit(wanted, deadline_s))
+        committing = spawn(self._committing().commit(wanted, deadline_s, are_held=self._while_held(wanted)))
         self._under_way[committing] = None
 
         def tell(done: Promise[None]) -> None:
@@ -116,7 +116,7 @@ class ConsumedOffsets:
         try:
             deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
             offsets = self.consumed()
-            await self._committing().commit(offsets, deadline_s)
+            await self._committing().commit(offsets, deadline_s, are_held=self._while_held(offsets))
             self._note_commit(offsets)
         except KafkaError as problem:
             if problem.retriable:

@@ -28,6 +28,7 @@ from ottla.wire.messages import OffsetForLeaderEpochRequest
 
 _FIRST_FOR_CONSUMERS: Final = 3
 _UNKNOWN: Final = -1
+_SHOWN: Final = 5
 
 
 class Positions:
@@ -104,6 +105,7 @@ class Positions:
             for state in states:
                 state.move_by(reset)
             if states:
+                self._tell_first_positions(states)
                 self.find_missing()
         elif states:
             partitions = tuple(state.partition for state in states)
@@ -112,6 +114,16 @@ class Positions:
             )
             error.partitions = partitions
             self._tell(error)
+
+    def _tell_first_positions(self, states: list[PartitionState]) -> None:
+        if self._committer is None:
+            return
+        names = ", ".join(str(state.partition) for state in states[:_SHOWN]) + (", …" if len(states) > _SHOWN else "")
+        which = f"{len(states)} partitions ({names})" if len(states) > 1 else names
+        self._cluster.world.log.news(
+            "first offsets",
+            f"no committed offset for {which}: begins at {self._settings.offset_reset.name} (auto.offset.reset)",
+        )
 
     async def _reset(self, asked: Mapping[PartitionState, int]) -> None:
         now_ms = self._cluster.world.clock.now_ms()
@@ -226,10 +238,17 @@ class Positions:
             error.diverging_offset = end_offset
             self._tell(error)
             state.move_to(position._replace(epoch=NO_EPOCH))
-        elif end_offset is None:
-            self._subscription.reset(state.partition, reset)
         else:
-            self._subscription.seek(state.partition, FetchPosition(end_offset, epoch))
+            whence = f"at {reset.name} (auto.offset.reset)" if end_offset is None else f"at offset {end_offset}"
+            self._cluster.world.log.trouble(
+                ("offset", state.partition),
+                f"{state.partition} was read to offset {position.offset}, and its log was truncated since: begins "
+                f"again {whence}",
+            )
+            if end_offset is None:
+                self._subscription.reset(state.partition, reset)
+            else:
+                self._subscription.seek(state.partition, FetchPosition(end_offset, epoch))
 
     # ---
 

@@ -55,6 +55,15 @@ def in_hash_order(keys: Iterable[str]) -> list[str]:
     return sorted(listed, key=lambda key: bucket_of(text_hash(key), capacity))
 
 
+def in_sized_hash_order(keys: Iterable[str]) -> list[str]:
+    """The same for a `HashMap` that was made for as many: with fewer buckets, that is, and another order."""
+    listed = list(keys)
+    capacity = 1
+    while capacity < len(listed) or len(listed) > capacity * 3 // 4:
+        capacity *= 2
+    return sorted(listed, key=lambda key: bucket_of(text_hash(key), capacity))
+
+
 class HashedPartitions:
     """A `HashSet` of partitions of one topic, of which the first is asked for."""
 

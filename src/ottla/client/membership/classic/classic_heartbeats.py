@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from ottla.base.pacing import Backoff
 from ottla.client.errors import KafkaError, error_for
 from ottla.client.membership.classic.classic_requests import heartbeat_request
 from ottla.client.membership.group_coordinator import GroupCoordinator
 from ottla.client.membership.member import Identity, MemberSettings
-from ottla.client.network.backoff import Backoff
 from ottla.client.world import ClientWorld
 from ottla.wire.errors import ErrorCode
 

@@ -51,7 +51,7 @@ class ClassicLeader:
     async def _view_with(self, topics: list[str], timeout_ms: float) -> ClusterView:
         self._cluster.add_topics(topics)
         if any(topic not in self._cluster.view.topics for topic in topics):
-            late = RequestTimedOut("no broker told the metadata of the group's topics in time")
+            late = RequestTimedOut("no broker answered a metadata request for the group's topics in time")
             await self._cluster.world.within(self._cluster.refresh(), timeout_ms, lambda: late)
         return self._cluster.view
 

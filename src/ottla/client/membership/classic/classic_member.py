@@ -23,6 +23,8 @@ from collections.abc import Collection
 from enum import Enum
 
 from ottla.base.ids import TopicPartition
+from ottla.base.pacing import Backoff
+from ottla.client.client_log import LONG_S
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
 from ottla.client.errors import ClientClosed, FencedInstanceId, InconsistentGroupProtocol, KafkaError, error_for
@@ -35,8 +37,8 @@ from ottla.client.membership.classic.consumer_protocol import PROTOCOL_TYPE, rea
 from ottla.client.membership.group_coordinator import GroupCoordinator
 from ottla.client.membership.holdings import Holdings, in_order
 from ottla.client.membership.member import NO_GENERATION, Identity, LeaveBehaviour, MemberSettings, MembershipListener
+from ottla.client.membership.member_log import tell_joined, tell_lost, tell_no_polls
 from ottla.client.membership.poll_deadline import PollDeadline
-from ottla.client.network.backoff import Backoff
 from ottla.client.promise import Promise, spawn
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
@@ -51,14 +53,14 @@ _INSTANCE_TAKEN = "another consumer of the group has the group.instance.id {!r} 
 _POLL_EXPIRED = "consumer poll timeout has expired."
 
 
-class State(Enum):
+class MemberState(Enum):
     UNJOINED = "unjoined"
     JOINING = "joining"
     SYNCING = "syncing"
     STABLE = "stable"
 
 
-_WITH_HEARTBEATS = (State.SYNCING, State.STABLE)
+_WITH_HEARTBEATS = (MemberState.SYNCING, MemberState.STABLE)
 
 
 class ClassicMember:
@@ -84,7 +86,7 @@ class ClassicMember:
         self._joined_topics: frozenset[str] | None = None
         self._holdings = Holdings(listener)
         self._identity = Identity(group_instance_id=settings.group_instance_id)
-        self._state = State.UNJOINED
+        self._state = MemberState.UNJOINED
         self._reason: str | None = ""
         """Why to join, if that is to be done."""
         self._is_running = False
@@ -103,7 +105,7 @@ class ClassicMember:
 
     @property
     def is_rebalancing(self) -> bool:
-        return self._state in (State.JOINING, State.SYNCING)
+        return self._state in (MemberState.JOINING, MemberState.SYNCING)
 
     # --- what the consumer asks ---
 
@@ -162,6 +164,8 @@ class ClassicMember:
                     self._fail(problem)
                     return
                 self._coordinator.note(problem.code)
+                text = f"cannot join group {self._settings.group_id!r}; trying again: {problem}"
+                self._world.log.trouble(("group", self._settings.group_id), text, after_s=LONG_S)
                 await self._world.sleep(self._backoff.after(failures, self._world.entropy))
                 failures += 1
 
@@ -206,13 +210,13 @@ class ClassicMember:
 
     async def _join(self, run: int) -> JoinGroupResponse | None:
         topics = self._topics
-        self._become(State.JOINING)
+        self._become(MemberState.JOINING)
         request = join_request(
             self._settings, self._identity, self._assignors, sorted(topics), self._holdings.owned, self._reason or ""
         )
         timeout_ms = max(self._settings.request_timeout_ms, self._settings.max_poll_interval_ms + _JOIN_LAPSE_MS)
         response: JoinGroupResponse = await self._coordinator.ask(request, timeout_ms)
-        if run != self._run_number or self._state is not State.JOINING:
+        if run != self._run_number or self._state is not MemberState.JOINING:
             return None
         error = response.error_code
         if error == ErrorCode.MEMBER_ID_REQUIRED:
@@ -226,7 +230,7 @@ class ClassicMember:
         _check_protocol_type(response.protocol_type)
         self._identity = self._identity._replace(generation=response.generation_id, member_id=response.member_id)
         self._joined_topics = topics
-        self._become(State.SYNCING)
+        self._become(MemberState.SYNCING)
         return response
 
     def _on_join_refused(self, error: int) -> None:
@@ -241,11 +245,11 @@ class ClassicMember:
         division: Division = {}
         if joined.leader == joined.member_id:
             division = await self._divide(joined)
-            if run != self._run_number or self._state is not State.SYNCING:
+            if run != self._run_number or self._state is not MemberState.SYNCING:
                 return None
         request = sync_request(self._settings.group_id, self._identity, protocol, division)
         response = await self._coordinator.ask(request, self._settings.request_timeout_ms)
-        if run != self._run_number or self._state is not State.SYNCING:
+        if run != self._run_number or self._state is not MemberState.SYNCING:
             return None
         if response.error_code in _JOIN_AGAIN:
             self._on_join_refused(response.error_code)
@@ -273,7 +277,7 @@ class ClassicMember:
     async def _take(self, run: int, protocol: str, share: bytes) -> None:
         """Moves from the partitions that the member has to those that it was given."""
         assigned = frozenset(read_assignment(share))
-        self._become(State.STABLE)
+        self._become(MemberState.STABLE)
         self._reason = None
         if self._deadline.is_expired:
             self._on_poll_expired()
@@ -287,12 +291,13 @@ class ClassicMember:
             if run != self._run_number or identity != self._identity:
                 return
             self._reason = self._reason or "need to revoke partitions and re-join"
+        tell_joined(self._world.log, self._settings.group_id, identity, assigned)
         self._assignor(protocol).on_assigned(in_order(assigned), identity.generation)
         await self._holdings.assign(assigned)
 
     # --- staying a member ---
 
-    def _become(self, state: State) -> None:
+    def _become(self, state: MemberState) -> None:
         had_heartbeats = self._state in _WITH_HEARTBEATS
         self._state = state
         if state in _WITH_HEARTBEATS and not had_heartbeats:
@@ -302,13 +307,15 @@ class ClassicMember:
 
     def _on_heartbeat_refused(self, error: ErrorCode, identity: Identity) -> None:
         if error == ErrorCode.REBALANCE_IN_PROGRESS:
-            if self._state is State.STABLE and self._reason is None:
+            if self._state is MemberState.STABLE and self._reason is None:
                 self.request_rejoin("group is already rebalancing")
         elif identity == self._identity:
             self._on_fenced(error)
 
     def _on_fenced(self, error: int) -> None:
         """The coordinator has gone on without this member. Its id is still good if only the generation is over."""
+        if self._holdings.owned:
+            tell_lost(self._world.log, self._settings.group_id, ErrorCode(error).name, len(self._holdings.owned))
         self._forget_generation(keeps_member_id=error == ErrorCode.ILLEGAL_GENERATION)
         if error == ErrorCode.FENCED_INSTANCE_ID:
             self._fail(error_for(error, _INSTANCE_TAKEN.format(self._settings.group_instance_id)))
@@ -318,12 +325,13 @@ class ClassicMember:
     def _forget_generation(self, *, keeps_member_id: bool) -> None:
         member_id = self._identity.member_id if keeps_member_id else ""
         self._identity = self._identity._replace(generation=NO_GENERATION, member_id=member_id)
-        self._become(State.UNJOINED)
+        self._become(MemberState.UNJOINED)
 
     def _on_poll_expired(self) -> None:
         """The application may hang: others get its partitions. The coordinator itself sees to members that join."""
         if self._state in _WITH_HEARTBEATS:
             identity = self._identity
+            tell_no_polls(self._world.log, self._settings)
             self._forget_generation(keeps_member_id=False)
             if identity.group_instance_id is None:
                 self._world.start(self._tell_that_it_leaves(identity, _POLL_EXPIRED, at_once=False))
@@ -345,13 +353,13 @@ class ClassicMember:
         self._is_running = False
         self._deadline.stop()
         self._leader.resign()
-        self._become(State.UNJOINED)
+        self._become(MemberState.UNJOINED)
         self._wake()
 
     # --- leaving ---
 
     async def _leave(self, behaviour: LeaveBehaviour) -> None:
-        was_joining, was_rebalancing = self._state is State.JOINING, self.is_rebalancing
+        was_joining, was_rebalancing = self._state is MemberState.JOINING, self.is_rebalancing
         self._run_number += 1
         self._is_running = self._is_subscribed = False
         self._wake()

@@ -17,6 +17,8 @@ consumer has taken (FENCED_INSTANCE_ID) stays out: every poll says so, until the
 from collections.abc import Collection
 
 from ottla.base.ids import TopicPartition, random_uuid, uuid_text
+from ottla.base.pacing import Backoff
+from ottla.client.client_log import LONG_S
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
 from ottla.client.errors import ClientClosed, FencedInstanceId, KafkaError, UnsupportedVersion, error_for
@@ -31,8 +33,8 @@ from ottla.client.membership.consumer.topic_names import TopicNames
 from ottla.client.membership.group_coordinator import GroupCoordinator
 from ottla.client.membership.holdings import Holdings
 from ottla.client.membership.member import NO_GENERATION, Identity, LeaveBehaviour, MemberSettings, MembershipListener
+from ottla.client.membership.member_log import tell_joined, tell_lost, tell_no_polls
 from ottla.client.membership.poll_deadline import PollDeadline
-from ottla.client.network.backoff import Backoff
 from ottla.client.promise import Promise, spawn
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
@@ -41,6 +43,7 @@ from ottla.wire.messages import ConsumerGroupHeartbeatResponse
 _PATIENCE = 3
 """So many times the names of topics are asked for before the member does without."""
 
+_REMOVED = "the coordinator does not know it any more"
 _FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 
 
@@ -156,6 +159,8 @@ class ConsumerGroupMember:
                     self._fail(problem)
                     return
                 self._coordinator.note(problem.code)
+                text = f"cannot send heartbeats to group {self._settings.group_id!r}; trying again: {problem}"
+                self._world.log.trouble(("group", self._settings.group_id), text, after_s=LONG_S)
                 self._has_news = False
                 pause_ms = self._backoff.after(failures, self._world.entropy)
                 failures += 1
@@ -185,6 +190,7 @@ class ConsumerGroupMember:
             return 0
         if response.error_code != ErrorCode.NONE:
             raise error_for(response.error_code, response.error_message)
+        self._world.log.over(("group", self._settings.group_id), f"back in group {self._settings.group_id!r}")
         self._epoch = response.member_epoch
         self._heartbeat.member_id = response.member_id or self._heartbeat.member_id
         if response.assignment is not None and not self._is_leaving:
@@ -204,12 +210,15 @@ class ConsumerGroupMember:
     def _on_fenced(self) -> None:
         if self._is_leaving:
             self._stop()
-        else:
-            self._begin_life()
+            return
+        if self._holdings.owned:
+            tell_lost(self._world.log, self._settings.group_id, _REMOVED, len(self._holdings.owned))
+        self._begin_life()
 
     def _on_poll_expired(self) -> None:
         """The application may hang: others get its partitions."""
         if self._is_running and not self._is_leaving:
+            tell_no_polls(self._world.log, self._settings)
             self._world.start(self._tell_that_it_leaves(LeaveBehaviour.DEFAULT))
             self._begin_life()
 
@@ -264,6 +273,7 @@ class ConsumerGroupMember:
         await self._holdings.revoke(self._holdings.owned - wanted)
         if not self._is_current(life):
             return
+        tell_joined(self._world.log, self._settings.group_id, self.identity, wanted)
         await self._holdings.assign(wanted)
         if self._is_current(life):
             self._names.keep_only(share)

@@ -116,7 +116,7 @@ class ClassicJoins:
         else:
             # A leader who joins again wants a rebalance: it has seen a topic grow, say.
             self._update(group, member, join)
-            self._rebalance.go_on(group, effects, join.now_ms)
+            self._rebalance.advance(group, effects, join.now_ms)
 
     def _add(self, group: ClassicGroup, join: Join, member_id: str) -> None:
         request, client = join.request, join.client
@@ -135,7 +135,7 @@ class ClassicJoins:
             group.has_new_members = True
         group.add(member, join.waiter)
         self._rebalance.keep_session(group, member, join.effects, _NEW_MEMBER_JOIN_TIMEOUT_MS)
-        self._rebalance.go_on(group, join.effects, join.now_ms)
+        self._rebalance.advance(group, join.effects, join.now_ms)
 
     @staticmethod
     def _update(group: ClassicGroup, member: ClassicMember, join: Join) -> None:
@@ -158,7 +158,7 @@ class ClassicJoins:
         self._update(group, member, join)
         # Before the group is stable the leader may know it by its old id: what it is about to assign is of no use.
         if group.state is not ClassicState.STABLE or group.protocol != group.select_protocol():
-            self._rebalance.go_on(group, effects, now_ms)
+            self._rebalance.advance(group, effects, now_ms)
             return
         group.wait_for_join(member, None)
         assignments = {member.member_id: member.assignment for member in group.members.values()}

@@ -43,7 +43,7 @@ class Rebalance:
 
     # The barrier
 
-    def go_on(self, group: ClassicGroup, effects: Effects, now_ms: int) -> None:
+    def advance(self, group: ClassicGroup, effects: Effects, now_ms: int) -> None:
         """Somebody came, went or changed: a rebalance begins, or the one under way may now be complete."""
         if group.state is not ClassicState.PREPARING_REBALANCE:
             self.prepare(group, effects, now_ms)
@@ -225,7 +225,7 @@ class Rebalance:
             if group.state in _HAS_GENERATION:
                 self.prepare(group, effects, now_ms)
             elif group.state is ClassicState.PREPARING_REBALANCE:
-                self.go_on(group, effects, now_ms)
+                self.advance(group, effects, now_ms)
         return LeaveGroupResponse(members=answers)
 
     def _leave(

@@ -4,20 +4,20 @@ This is the one part of the controller that changes without `replay`: a heartbea
 be worth a record. What follows from a session that ran out is a record like any other: the broker is fenced.
 """
 
-from dataclasses import dataclass
 
-
-@dataclass(slots=True)
 class Session:
     """What the active controller knows of a broker beyond the metadata: when it was heard of, and how far it is."""
 
-    epoch: int
-    heard_at_ms: int
-    is_heard: bool = True
-    """Heard of by this controller; False while a broker that an earlier one knew has its first chance to speak."""
-    metadata_offset: int = -1
-    shutdown_offset: int = -1
-    """Where the log ended when the broker asked to shut down; it may go when the others have read that far."""
+    __slots__ = ("epoch", "heard_at_ms", "is_heard", "metadata_offset", "shutdown_offset")
+
+    def __init__(self, epoch: int, heard_at_ms: int, is_heard: bool = True) -> None:
+        self.epoch = epoch
+        self.heard_at_ms = heard_at_ms
+        self.is_heard = is_heard
+        """Heard of by this controller; False while a broker that an earlier one knew has its first chance to speak."""
+        self.metadata_offset = -1
+        self.shutdown_offset = -1
+        """Where the log ended when the broker asked to shut down; it may go when the others have read that far."""
 
 
 class BrokerSessions:

@@ -5,15 +5,17 @@ the driver appends the records, replays each at once into the controller's image
 it, and gives the reply out when they are committed. A controller that loses its place throws its image away and takes
 a copy of the committed one when it leads again. The driver keeps `next_offset`.
 
-`DECISIONS` is the table from API to decision. Families are in `decisions`, one request a function; `sessions` is the
-only state beside the image.
+Families of decisions are in `decisions`, one request a function, and imported when one of their requests is first
+decided; `ottla.apis` says which API has which. `sessions` is the only state beside the image.
 """
 
 from __future__ import annotations  # messages are made when they are first named
 
-from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Container, Iterable
+from typing import Any
 
+from ottla.apis.description import load
+from ottla.apis.table import APIS
 from ottla.base.ids import Uuid, uuid_text
 from ottla.config.parse import Values
 from ottla.machines.decision import Decision, VersionedRecord
@@ -23,49 +25,7 @@ from ottla.machines.metadata.controller.controller_context import Admit, Control
 from ottla.machines.metadata.image.directory_ids import is_reserved
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.wire import messages as m
-from ottla.wire.apis import ApiKey
 from ottla.wire.message import Message
-
-Decide: TypeAlias = Callable[[ControllerContext, Any, int, int], Decision[Any]]
-
-# Functions and not the functions' names: a family is imported when one of its requests is first decided.
-DECISIONS: Final[Mapping[int, Decide]] = {
-    # What administrators ask
-    ApiKey.CREATE_TOPICS: lambda c, request, _v, _t: decisions.create_topics.create_topics(c, request),
-    ApiKey.CREATE_PARTITIONS: lambda c, request, _v, _t: decisions.create_partitions.create_partitions(c, request),
-    ApiKey.DELETE_TOPICS: lambda c, request, v, _t: decisions.delete_topics.delete_topics(c, request, v),
-    ApiKey.ALTER_CONFIGS: lambda c, request, _v, _t: decisions.alter_configs.alter_configs(c, request),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda c, request, _v, _t: decisions.alter_configs.incremental_alter_configs(
-        c, request
-    ),
-    ApiKey.ALTER_CLIENT_QUOTAS: lambda c, request, _v, _t: decisions.alter_quotas.alter_client_quotas(c, request),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda c, request, _v, _t: decisions.alter_scram.alter_user_scram_credentials(
-        c, request
-    ),
-    ApiKey.CREATE_ACLS: lambda c, request, _v, _t: decisions.alter_acls.create_acls(c, request),
-    ApiKey.DELETE_ACLS: lambda c, request, _v, _t: decisions.alter_acls.delete_acls(c, request),
-    ApiKey.UPDATE_FEATURES: lambda c, request, v, _t: decisions.update_features.update_features(c, request, v),
-    ApiKey.ELECT_LEADERS: lambda c, request, _v, _t: decisions.elect_leaders.elect_leaders(c, request),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda c, request, _v, _t: (
-        decisions.reassign_partitions.alter_partition_reassignments(c, request)
-    ),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda c, request, _v, _t: (
-        decisions.reassign_partitions.list_partition_reassignments(c, request)
-    ),
-    ApiKey.UNREGISTER_BROKER: lambda c, request, _v, _t: decisions.registration.unregister_broker(c, request),
-    # What nodes of the cluster ask
-    ApiKey.BROKER_REGISTRATION: lambda c, request, _v, t: decisions.registration.register_broker(c, request, t),
-    ApiKey.BROKER_HEARTBEAT: lambda c, request, _v, t: decisions.heartbeats.heartbeat(c, request, t),
-    ApiKey.CONTROLLER_REGISTRATION: lambda c, request, _v, _t: decisions.registration.register_controller(c, request),
-    ApiKey.ALTER_PARTITION: lambda c, request, v, _t: decisions.alter_partition.alter_partition(c, request, v),
-    ApiKey.ASSIGN_REPLICAS_TO_DIRS: lambda c, request, _v, _t: decisions.assign_directories.assign_replicas_to_dirs(
-        c, request
-    ),
-    ApiKey.ALLOCATE_PRODUCER_IDS: lambda c, request, _v, _t: decisions.allocate_producer_ids.allocate_producer_ids(
-        c, request
-    ),
-}
-"""By API: the context, a request and its version, and the time in milliseconds to what they lead to."""
 
 
 class Controller:
@@ -120,9 +80,20 @@ class Controller:
         return activation.activate(self.context, bootstrap)
 
     def decide(self, request: Message, version: int, now_ms: int, admit: Admit = without_limit) -> Decision[Any]:
-        """What a request of an API in `DECISIONS` leads to; the reply is of the type that belongs to it."""
+        """What a request leads to; the reply is of the type that belongs to it.
+
+        The row of its API (`ottla.apis`) says which function decides. That is called with the context, the request, and
+        what else it names: the request's `version`, or `now_ms`, a monotonic time.
+        """
         self.context.admit = admit
-        return DECISIONS[request._schema.api_key](self.context, request, version, now_ms)
+        row = APIS[request._schema.api_key]
+        assert row.decision is not None, "an API that the controller decides on"
+        decide = load(row.decision)
+        code = getattr(decide, "__wrapped__", decide).__code__  # Simulations wrap some, to look at what they decide.
+        known = {"version": version, "now_ms": now_ms}
+        named = [known[name] for name in code.co_varnames[2 : code.co_argcount] if name in known]
+        decision: Decision[Any] = decide(self.context, request, *named)
+        return decision
 
     def alter_client_quotas(
         self, request: m.AlterClientQuotasRequest, unknown_hosts: Container[str]

@@ -5,7 +5,6 @@ and to no log: see `sessions`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar
 
 from ottla.base.ids import Uuid
@@ -39,26 +38,35 @@ def without_limit(_partitions: int) -> bool:
     return True
 
 
-@dataclass(slots=True)
 class ControllerContext:
     """What every decision is made from."""
 
-    image: MetadataImage
-    node_id: int
-    cluster_id: str
-    config: Values
-    """The controller's own settings, from its file."""
-    new_uuid: Callable[[], Uuid]
-    random: Random
-    sessions: BrokerSessions = field(default_factory=BrokerSessions)
-    next_offset: int = 0
-    """The offset that the next record gets. The driver keeps it; a broker's epoch is taken from it."""
-    admit: Admit = without_limit
-    """For the request that is being decided."""
-    kraft_version: int = 0
-    kraft_upgrade_problem: str | None = "Nothing is known of the voters."
-    """Why kraft.version cannot be raised, as the Raft layer says; None if it can."""
-    """The level of the Raft layer's own feature, which is in no record of the image. The driver keeps it."""
+    def __init__(
+        self,
+        image: MetadataImage,
+        node_id: int,
+        cluster_id: str,
+        config: Values,
+        new_uuid: Callable[[], Uuid],
+        random: Random,
+        next_offset: int = 0,
+    ) -> None:
+        self.image = image
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.config = config
+        """The controller's own settings, from its file."""
+        self.new_uuid = new_uuid
+        self.random = random
+        self.sessions = BrokerSessions()
+        self.next_offset = next_offset
+        """The offset that the next record gets. The driver keeps it; a broker's epoch is taken from it."""
+        self.admit: Admit = without_limit
+        """For the request that is being decided."""
+        self.kraft_version = 0
+        """The level of the Raft layer's own feature, which is in no record of the image. The driver keeps it."""
+        self.kraft_upgrade_problem: str | None = "Nothing is known of the voters."
+        """Why kraft.version cannot be raised, as the Raft layer says; None if it can."""
 
     @property
     def metadata_version(self) -> int:

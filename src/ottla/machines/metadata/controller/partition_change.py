@@ -11,7 +11,6 @@ records, so the new leader starts with an ISR of itself and is marked as recover
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 
 from ottla.base.ids import Uuid
@@ -32,36 +31,37 @@ class Election(Enum):
     UNCLEAN = "and if nobody can, the first that is alive"
 
 
-@dataclass(slots=True)
 class PartitionChange:
     """One change in the making: set what should be, then ask for the `record`."""
 
-    partition: PartitionImage
-    topic_id: Uuid
-    partition_id: int
-    can_lead: Callable[[int], bool]
-    default_directory: Callable[[int], Uuid]
-    metadata_version: int
-    min_insync_replicas: int
-    with_elr: bool
-    election: Election = Election.ONLINE
-    isr: tuple[int, ...] = field(init=False)
-    replicas: tuple[int, ...] = field(init=False)
-    removing: tuple[int, ...] = field(init=False)
-    adding: tuple[int, ...] = field(init=False)
-    elr: tuple[int, ...] = field(init=False)
-    leader_recovery_state: int = field(init=False)
-    directories: dict[int, Uuid] = field(init=False)
-    """By replica; those that are not in it get their broker's default."""
-    unclean_shutdown: int = NO_LEADER
-    """A broker that may have lost what it had."""
-
-    def __post_init__(self) -> None:
-        now = self.partition
+    def __init__(
+        self,
+        partition: PartitionImage,
+        topic_id: Uuid,
+        partition_id: int,
+        can_lead: Callable[[int], bool],
+        default_directory: Callable[[int], Uuid],
+        metadata_version: int,
+        min_insync_replicas: int,
+        with_elr: bool,
+        election: Election = Election.ONLINE,
+    ) -> None:
+        self.partition = now = partition
+        self.topic_id = topic_id
+        self.partition_id = partition_id
+        self.can_lead = can_lead
+        self.default_directory = default_directory
+        self.metadata_version = metadata_version
+        self.min_insync_replicas = min_insync_replicas
+        self.with_elr = with_elr
+        self.election = election
         self.isr, self.replicas, self.elr = now.isr, now.replicas, now.eligible_leader_replicas
         self.removing, self.adding = now.removing_replicas, now.adding_replicas
         self.leader_recovery_state = now.leader_recovery_state
-        self.directories = dict(zip(now.replicas, now.directories, strict=True))
+        self.directories: dict[int, Uuid] = dict(zip(now.replicas, now.directories, strict=True))
+        """By replica; those that are not in it get their broker's default."""
+        self.unclean_shutdown = NO_LEADER
+        """A broker that may have lost what it had."""
 
     def record(self) -> PartitionChangeRecord | None:
         """The record that makes the change; None if all is as it should be."""
@@ -154,8 +154,15 @@ class PartitionChange:
             return
         if record.leader == NO_LEADER and not self.partition.last_known_elr:
             record.last_known_elr = (self.partition.leader,)
+        elif self._loses_the_last_in_sync() and not self.partition.last_known_elr:
+            # It had no leader when leaders began to be remembered: without this nobody would lead again.
+            record.last_known_elr = self.partition.isr[:1]
         elif record.leader >= 0 and self.partition.last_known_elr:
             record.last_known_elr = ()
+
+    def _loses_the_last_in_sync(self) -> bool:
+        partition = self.partition
+        return partition.leader == NO_LEADER and bool(partition.isr) and not self.isr and not self.elr
 
     def _note_assignment(self, record: PartitionChangeRecord) -> None:
         if self.replicas and features.has_directory_assignment(self.metadata_version):

@@ -23,9 +23,9 @@ from ottla.machines.metadata.image.configs_image import (
     ConfigResource,
     ResourceType,
 )
-from ottla.machines.metadata.image.scram_credentials import SALT_SECRET
+from ottla.machines.metadata.image.security_image import SALT_SECRET
 from ottla.machines.metadata.refusal import Refusal
-from ottla.machines.metadata.settings.group_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
+from ottla.machines.metadata.settings.effective_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
 from ottla.machines.metadata.settings.setting_checks import (
     check_broker_settings,
     check_client_metrics_settings,

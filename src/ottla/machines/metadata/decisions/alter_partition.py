@@ -18,7 +18,7 @@ Replica = AlterPartitionRequest.BrokerState
 
 
 def alter_partition(
-    context: ControllerContext, request: AlterPartitionRequest, api_version: int
+    context: ControllerContext, request: AlterPartitionRequest, version: int
 ) -> Decision[AlterPartitionResponse]:
     stale = check_broker_epoch(context, request.broker_id, request.broker_epoch)
     if stale is not None:
@@ -33,7 +33,7 @@ def alter_partition(
                 answers.append(_refused(wanted, ErrorCode.UNKNOWN_TOPIC_ID))
                 continue
             isr = wanted.new_isr_with_epochs
-            if api_version < FIRST_VERSION_WITH_EPOCHS:
+            if version < FIRST_VERSION_WITH_EPOCHS:
                 isr = [Replica(broker_id=broker_id, broker_epoch=ANY_EPOCH) for broker_id in wanted.new_isr]
             answer, record = _alter(context, topic, request.broker_id, wanted, isr)
             answers.append(answer)

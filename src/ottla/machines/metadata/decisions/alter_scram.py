@@ -9,7 +9,7 @@ from ottla.machines.metadata.controller.controller_context import ControllerCont
 from ottla.machines.metadata.decisions.create_topics import MOST_RECORDS
 from ottla.machines.metadata.image.configs_image import CLUSTER_DEFAULT
 from ottla.machines.metadata.image.features import has_scram
-from ottla.machines.metadata.image.scram_credentials import BY_TYPE, SALT_SECRET, credential_record
+from ottla.machines.metadata.image.security_image import BY_TYPE, SALT_SECRET, credential_record
 from ottla.machines.metadata.refusal import Refusal
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message, like

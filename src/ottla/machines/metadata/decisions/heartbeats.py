@@ -21,7 +21,7 @@ from ottla.machines.metadata.image.features import has_cordoned_directories, has
 from ottla.wire.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationChangeRecord
 
 
-class State(Enum):
+class BrokerState(Enum):
     FENCED = auto()
     UNFENCED = auto()
     SHUTTING = auto()
@@ -39,9 +39,9 @@ def heartbeat(
     state = _state(broker)
     after = _next_state(context, broker, session, request)
     records = [] if after is state else _records(context, broker, after)
-    if after is State.SHUTTING and session.shutdown_offset < 0:
+    if after is BrokerState.SHUTTING and session.shutdown_offset < 0:
         session.shutdown_offset = context.next_offset + len(records) - 1
-    if after is State.STOPPED:
+    if after is BrokerState.STOPPED:
         context.sessions.end(broker.id)
     # A failed directory is told again with every heartbeat, so it can wait for one that changes nothing else.
     if not records and has_directory_assignment(context.metadata_version):
@@ -50,8 +50,8 @@ def heartbeat(
         records += _records_of_cordoned_directories(broker, request)
     reply = BrokerHeartbeatResponse(
         is_caught_up=request.current_metadata_offset >= broker.epoch,
-        is_fenced=after in (State.FENCED, State.STOPPED),
-        should_shut_down=after is State.STOPPED,
+        is_fenced=after in (BrokerState.FENCED, BrokerState.STOPPED),
+        should_shut_down=after is BrokerState.STOPPED,
     )
     return Decision(reply, records, atomic=False)
 
@@ -68,7 +68,7 @@ def fence_silent_broker(context: ControllerContext, now_ms: int) -> Decision[boo
         context.sessions.expect(broker.id, broker.epoch, now_ms)
     for broker in unfenced:
         if context.sessions.valid(broker.id, broker.epoch, now_ms, timeout_ms) is None:
-            return Decision(True, _records(context, broker, State.FENCED), atomic=False)
+            return Decision(True, _records(context, broker, BrokerState.FENCED), atomic=False)
     return Decision(False)
 
 
@@ -79,33 +79,33 @@ def fence_lost_broker(context: ControllerContext, broker_id: int, epoch: int) ->
     if broker is None or broker.epoch != epoch or broker.fenced:
         return Decision(False)
     context.sessions.end(broker_id)
-    return Decision(True, _records(context, broker, State.FENCED), atomic=False)
+    return Decision(True, _records(context, broker, BrokerState.FENCED), atomic=False)
 
 
-def _state(broker: BrokerRegistration) -> State:
+def _state(broker: BrokerRegistration) -> BrokerState:
     if broker.fenced:
-        return State.FENCED
-    return State.SHUTTING if broker.in_controlled_shutdown else State.UNFENCED
+        return BrokerState.FENCED
+    return BrokerState.SHUTTING if broker.in_controlled_shutdown else BrokerState.UNFENCED
 
 
 def _next_state(
     context: ControllerContext, broker: BrokerRegistration, session: Session, request: BrokerHeartbeatRequest
-) -> State:
+) -> BrokerState:
     match _state(broker):
-        case State.FENCED:
+        case BrokerState.FENCED:
             if request.want_shut_down:
-                return State.STOPPED
+                return BrokerState.STOPPED
             is_caught_up = request.current_metadata_offset >= broker.epoch
-            return State.UNFENCED if is_caught_up and not request.want_fence else State.FENCED
-        case State.UNFENCED:
+            return BrokerState.UNFENCED if is_caught_up and not request.want_fence else BrokerState.FENCED
+        case BrokerState.UNFENCED:
             if not request.want_shut_down:
-                return State.FENCED if request.want_fence else State.UNFENCED
+                return BrokerState.FENCED if request.want_fence else BrokerState.UNFENCED
             if request.want_fence or not leads_something(context, broker.id):
-                return State.STOPPED
-            return State.SHUTTING
+                return BrokerState.STOPPED
+            return BrokerState.SHUTTING
     if leads_something(context, broker.id) or session.shutdown_offset > _lowest_active_offset(context):
-        return State.SHUTTING
-    return State.STOPPED
+        return BrokerState.SHUTTING
+    return BrokerState.STOPPED
 
 
 def _lowest_active_offset(context: ControllerContext) -> float:
@@ -114,13 +114,13 @@ def _lowest_active_offset(context: ControllerContext) -> float:
     return min((sessions[id].metadata_offset for id in sessions if context.is_active(id)), default=float("inf"))
 
 
-def _records(context: ControllerContext, broker: BrokerRegistration, state: State) -> list[VersionedRecord]:
+def _records(context: ControllerContext, broker: BrokerRegistration, state: BrokerState) -> list[VersionedRecord]:
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch)
     match state:
-        case State.UNFENCED:
+        case BrokerState.UNFENCED:
             change.fenced = UNFENCE
             return [VersionedRecord(change, 0), *changes_when_added(context, broker.id)]
-        case State.SHUTTING:
+        case BrokerState.SHUTTING:
             change.in_controlled_shutdown = ENTER_CONTROLLED_SHUTDOWN
             return [VersionedRecord(change, 1), *changes_when_removed(context, broker.id)]
     change.fenced = FENCE

@@ -20,7 +20,7 @@ from ottla.machines.metadata.image.features import (
     NOT_SUPPORTED,
     SERVED,
 )
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import ErrorCode, error_with_message
 from ottla.wire.messages import (
     ClearElrRecord,
     ConfigRecord,
@@ -29,7 +29,6 @@ from ottla.wire.messages import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from ottla.wire.told import told
 
 _KRAFT_DOWNGRADE = "Can't downgrade the version of this feature."
 LAST_VERSION_WITH_RESULTS = 1
@@ -42,7 +41,7 @@ class UpgradeType(IntEnum):
 
 
 def update_features(
-    context: ControllerContext, request: UpdateFeaturesRequest, api_version: int
+    context: ControllerContext, request: UpdateFeaturesRequest, version: int
 ) -> Decision[UpdateFeaturesResponse]:
     """Of a feature that is named twice, the last counts. Up to version 1 the reply lists the features."""
     levels = context.image.features.levels | {KRAFT_VERSION: context.kraft_version}
@@ -51,18 +50,18 @@ def update_features(
     records: list[VersionedRecord] = []
     for update in updates:
         upgrade_type = update.upgrade_type
-        if api_version == 0:
+        if version == 0:
             upgrade_type = UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else UpgradeType.UPGRADE
         problem = _problem(context, update.feature, update.max_version_level, upgrade_type, levels, proposed)
         if problem is not None:
             message = f"The update failed for all features since the following feature had an error: {problem}"
-            error, words = told(ErrorCode.INVALID_UPDATE_VERSION, message)
+            error, words = error_with_message(ErrorCode.INVALID_UPDATE_VERSION, message)
             return Decision(UpdateFeaturesResponse(error_code=error, error_message=words))
         if update.feature != KRAFT_VERSION:
             record = FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level)
             records.append(VersionedRecord(record, 0))
     reply = UpdateFeaturesResponse(error_message=None)
-    if api_version <= LAST_VERSION_WITH_RESULTS:
+    if version <= LAST_VERSION_WITH_RESULTS:
         result = UpdateFeaturesResponse.UpdatableFeatureResult
         reply.results = [result(feature=update.feature, error_message="NONE") for update in updates]
     if request.validate_only:

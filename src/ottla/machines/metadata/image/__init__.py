@@ -3,8 +3,7 @@
     metadata_image       the whole
     delta                what a batch of records changed
     topics_image, partition_image, brokers_image, configs_image, features, quotas_image, producer_ids_image
-    security_records     access control entries, SCRAM credentials (scram_credentials) and tokens, kept as they came
-    token_index          tokens by owner and by HMAC
+    security_image       access control entries, SCRAM credentials and tokens, kept as they came
     directory_ids        ids of log directories that stand for no directory
     metadata_errors
 

@@ -5,7 +5,7 @@ log. Its `epoch` is the offset of its registration; records that name another ar
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ottla.base.ids import Uuid
 from ottla.machines.metadata.image.delta import MetadataDelta
@@ -26,8 +26,7 @@ ENTER_CONTROLLED_SHUTDOWN = 1
 """What a BrokerRegistrationChangeRecord says; 0 is no change. A shutdown is left only by registering anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """Where a node is reached, by which listener."""
 
     listener: str
@@ -36,8 +35,7 @@ class Endpoint:
     security_protocol: int
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerRegistration:
+class BrokerRegistration(NamedTuple):
     """A broker as it registered last, and what has become of it since."""
 
     id: int
@@ -63,8 +61,7 @@ class BrokerRegistration:
         return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerRegistration:
+class ControllerRegistration(NamedTuple):
     """A controller as it registered last (KIP-919)."""
 
     id: int
@@ -105,14 +102,13 @@ class BrokersImage:
     def replay_fence(self, record: FenceBrokerRecord | UnfenceBrokerRecord, delta: MetadataDelta) -> None:
         broker = self._broker(record.id, record.epoch)
         delta.brokers.add(broker.id)
-        self.by_id[broker.id] = replace(broker, fenced=isinstance(record, FenceBrokerRecord))
+        self.by_id[broker.id] = broker._replace(fenced=isinstance(record, FenceBrokerRecord))
 
     def replay_change(self, record: BrokerRegistrationChangeRecord, delta: MetadataDelta) -> None:
         broker = self._broker(record.broker_id, record.broker_epoch)
         cordoned = record.cordoned_log_dirs
         delta.brokers.add(broker.id)
-        self.by_id[broker.id] = replace(
-            broker,
+        self.by_id[broker.id] = broker._replace(
             fenced=record.fenced == FENCE if record.fenced else broker.fenced,
             in_controlled_shutdown=broker.in_controlled_shutdown
             or record.in_controlled_shutdown == ENTER_CONTROLLED_SHUTDOWN,

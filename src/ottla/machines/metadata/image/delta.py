@@ -5,7 +5,6 @@ the image. Things that were made and removed again within one delta leave no tra
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ottla.base.ids import Uuid
@@ -22,27 +21,30 @@ KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
 
 
-@dataclass(slots=True)
 class MetadataDelta:
     """What has changed in an image, by the keys of what it was about."""
 
-    topics_created: dict[Uuid, "TopicImage"] = field(default_factory=dict)
-    topics_deleted: dict[Uuid, "TopicImage"] = field(default_factory=dict)
-    """The topics as they were, partitions included."""
-    partitions: dict[tuple[Uuid, int], "PartitionImage | None"] = field(default_factory=dict)
-    """Changed partitions as they were before the delta; None for a new one."""
-    configs: set["ConfigResource"] = field(default_factory=set)
-    brokers: set[int] = field(default_factory=set)
-    controllers: set[int] = field(default_factory=set)
-    features: set[str] = field(default_factory=set)
-    quotas: set["QuotaEntity"] = field(default_factory=set)
-    producer_ids: bool = False
-    acls: set[Uuid] = field(default_factory=set)
-    scram_users: set[str] = field(default_factory=set)
-    tokens: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.topics_created: dict[Uuid, TopicImage] = {}
+        self.topics_deleted: dict[Uuid, TopicImage] = {}
+        """The topics as they were, partitions included."""
+        self.partitions: dict[tuple[Uuid, int], PartitionImage | None] = {}
+        """Changed partitions as they were before the delta; None for a new one."""
+        self.configs: set[ConfigResource] = set()
+        self.brokers: set[int] = set()
+        self.controllers: set[int] = set()
+        self.features: set[str] = set()
+        self.quotas: set[QuotaEntity] = set()
+        self.producer_ids = False
+        self.acls: set[Uuid] = set()
+        self.scram_users: set[str] = set()
+        self.tokens: set[str] = set()
 
     def __bool__(self) -> bool:
-        return any(getattr(self, name) for name in self.__slots__)
+        return any(vars(self).values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MetadataDelta) and vars(self) == vars(other)
 
     def note_partition(self, topic_id: Uuid, partition_id: int, before: "PartitionImage | None") -> None:
         """Only the first change of a partition in a delta knows what it was before."""

@@ -22,7 +22,7 @@ from ottla.machines.metadata.image.features import FeaturesImage
 from ottla.machines.metadata.image.metadata_errors import CorruptMetadataError
 from ottla.machines.metadata.image.producer_ids_image import ProducerIdsImage
 from ottla.machines.metadata.image.quotas_image import QuotasImage
-from ottla.machines.metadata.image.security_records import SecurityImage
+from ottla.machines.metadata.image.security_image import SecurityImage
 from ottla.machines.metadata.image.topics_image import TopicsImage
 from ottla.wire.message import Message
 from ottla.wire.messages import RemoveTopicRecord

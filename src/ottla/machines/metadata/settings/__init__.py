@@ -2,7 +2,6 @@
 
     setting_checks       whether they can be taken
     effective_settings   what counts for a topic on this node
-    group_settings       settings of groups and of client metrics subscriptions
 
 Import from the modules.
 """

@@ -11,7 +11,7 @@ from ottla.config.scopes import Scope, settings
 from ottla.config.setting import Dynamic, Setting
 from ottla.config.values import Type, Value, parse_value
 from ottla.machines.metadata.refusal import Refusal
-from ottla.machines.metadata.settings.group_settings import CLIENT_METRICS_SETTINGS, GROUP_LIMITS, GROUP_SETTINGS
+from ottla.machines.metadata.settings.effective_settings import CLIENT_METRICS_SETTINGS, GROUP_LIMITS, GROUP_SETTINGS
 from ottla.machines.patterns import ClientPattern, InvalidPattern
 from ottla.wire.errors import ErrorCode
 

@@ -36,6 +36,7 @@ from ottla.machines.raft.machine import Raft, Role
 from ottla.runtime.apart import apart, ask_surely
 from ottla.runtime.attribution import work_for
 from ottla.runtime.channels import Failed, Then
+from ottla.runtime.metadata.quorum.quorum_log import QuorumLog
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.wire.errors import ErrorCode
 
@@ -82,6 +83,7 @@ class QuorumDriver:
         self._is_performing = False
         self._is_stopped = False
         self._set: dict[TimerKind, Timer] = {}
+        self._quorum_log = QuorumLog(raft, (lambda: 0.0) if timers is None else timers.now_s)
 
     def step(self, event: Event) -> None:
         """Gives an event to the machine, and performs what can be performed now."""
@@ -92,6 +94,7 @@ class QuorumDriver:
         except Exception as problem:
             self._owner.fail(problem)
             return
+        self._quorum_log.look()
         self.perform()
 
     def add(self, effects: list[Effect]) -> None:

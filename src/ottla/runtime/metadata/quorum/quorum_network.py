@@ -14,11 +14,10 @@ from ottla import __version__
 from ottla.machines.raft.events import AskForVote, LogEnd, TellOfEnd, TellOfEpoch
 from ottla.machines.raft.voters import Endpoint, Voter, VoterSet
 from ottla.runtime.channels import Failed, Then, newest_version
-from ottla.runtime.metadata.quorum.quorum_refusals import QuorumRefusals
+from ottla.runtime.metadata.quorum.quorum_log import QuorumRefusals
 from ottla.runtime.metadata.quorum.same_id import SameId
 from ottla.runtime.metadata.storage.store import PARTITION, TOPIC_ID
-from ottla.runtime.peers.node_connection import NodeAddress
-from ottla.runtime.peers.node_connections import Line, NodeConnections
+from ottla.runtime.peers.node_connections import ConnectionName, NodeAddress, NodeConnections
 from ottla.wire import messages
 from ottla.wire.message import Message
 
@@ -238,7 +237,7 @@ class QuorumNetwork:
             then(response)
 
         self._connections.ask(
-            Line(node_id, purpose),
+            ConnectionName(node_id, purpose),
             address,
             request,
             newest_version(request),

@@ -8,10 +8,10 @@ from ottla.machines.raft.events import BeginEpoch
 from ottla.machines.raft.machine import Raft, Role, Timeouts
 from ottla.machines.raft.voter_history import VoterHistory
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter, VoterSet
-from ottla.records.kraft_control import KraftMessage
+from ottla.records.control import KraftMessage
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.storage.store import MetadataStore
-from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.node_connections import NodeAddress
 from ottla.runtime.peers.remote_controller import ActiveController
 from ottla.wire.messages import KRaftVersionRecord, LeaderChangeMessage
 

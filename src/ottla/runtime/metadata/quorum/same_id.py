@@ -19,8 +19,7 @@ from typing import Any, Final
 from ottla.machines.raft.voters import ReplicaKey
 from ottla.runtime.channels import newest_version
 from ottla.runtime.metadata.storage.store import PARTITION
-from ottla.runtime.peers.node_connection import NodeAddress
-from ottla.runtime.peers.node_connections import Line, NodeConnections
+from ottla.runtime.peers.node_connections import ConnectionName, NodeAddress, NodeConnections
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
 
@@ -51,7 +50,7 @@ class SameId:
         self._ask(address, 0, _MOST_QUESTIONS, told)
 
     def _ask(self, address: NodeAddress, epoch: int, questions_left: int, told: Told) -> None:
-        line = Line(self._me.id, _PURPOSE)
+        line = ConnectionName(self._me.id, _PURPOSE)
 
         def end(is_there: bool) -> None:
             self._number = -1

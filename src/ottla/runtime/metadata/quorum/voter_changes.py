@@ -18,7 +18,7 @@ from ottla.machines.metadata.image.features import KRAFT_VERSION
 from ottla.machines.raft.events import ShutdownRequested
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, STATIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet
-from ottla.records.kraft_control import KraftMessage
+from ottla.records.control import KraftMessage
 from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.quorum.voter_place import VoterPlace
@@ -137,7 +137,7 @@ class VoterChanges:
         """Why kraft.version cannot be raised to `level` now; None if it can."""
         for voter_id, voter in self._voters_as_described().items():
             if voter is None:
-                return f"Voter {voter_id} has not told this controller its directory yet."
+                return f"Voter {voter_id} has not reported its directory to this controller yet."
             lowest, highest = voter.kraft_versions
             if not lowest <= level <= highest:
                 return f"Voter {voter_id} supports kraft.version {lowest} to {highest}."

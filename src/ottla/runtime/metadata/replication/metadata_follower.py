@@ -24,7 +24,8 @@ from ottla.runtime.channels import Failed, Then
 from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.storage.snapshots import SnapshotId
-from ottla.runtime.peers.node_connection import NodeAddress
+from ottla.runtime.peers.node_connections import NodeAddress
+from ottla.runtime.rate_limited_log import TroubleLog
 from ottla.wire.errors import ErrorCode
 
 _log = logging.getLogger(__name__)
@@ -55,8 +56,13 @@ class FollowedLog(Protocol):
     def when_durable(self, then: Any) -> None:
         """Calls back when all that is in the log now is on the disk; of a replica without a vote, at once."""
 
-    def receive_snapshot(self, snapshot: SnapshotId, position: int, data: bytes, size: int, then: Any) -> None:
-        """Keeps a part of a snapshot. `then` hears whether it is whole, and the log begins after it."""
+    def receive_snapshot(
+        self, snapshot: SnapshotId, position: int, data: bytes, size: int, then: Any, refused: Callable[[], None]
+    ) -> None:
+        """Keeps a part of a snapshot. `then` hears whether it is whole, and the log begins after it.
+
+        `refused` is called instead where it is damaged: nothing has changed.
+        """
 
     def fail(self, problem: Exception) -> None: ...
 
@@ -68,6 +74,7 @@ class MetadataFollower:
         self._log = log
         self._network = network
         self._timers = timers
+        self._troubles = TroubleLog(_log, timers.now_s)
         self._number = 0
         self._failures = 0
         self._is_looking = False
@@ -83,9 +90,9 @@ class MetadataFollower:
     def follow(self, leader_id: int, epoch: int) -> None:
         self._number += 1
         self._failures = 0
-        self._go_on(self._number)
+        self._continue_fetching(self._number)
 
-    def _go_on(self, number: int) -> None:
+    def _continue_fetching(self, number: int) -> None:
         if not apart(self._timers, self._fetch, number):
             self._again(number)
 
@@ -122,7 +129,7 @@ class MetadataFollower:
         self._network.fetch(leader, raft.epoch, raft.log_end, raft.high_watermark, then, failed)
 
     def _again(self, number: int) -> None:
-        later(self._timers, self._network.config.retry_ms / 1000, lambda: self._go_on(number))
+        later(self._timers, self._network.config.retry_ms / 1000, lambda: self._continue_fetching(number))
 
     def _on_failed(self, number: int, error: ErrorCode) -> None:
         if not self._is_current(number):
@@ -159,7 +166,8 @@ class MetadataFollower:
             self._log.fail(problem)
             return
         except (OttlaError, ValueError) as problem:
-            _log.warning("what the leader %s sent cannot be appended: %s", self._log.raft.leader_id, problem)
+            leader_id = self._log.raft.leader_id
+            self._troubles.warning("append", "cannot append metadata from leader %s: %s", leader_id, problem)
             self._again(number)
             return
         if diverges:
@@ -168,11 +176,12 @@ class MetadataFollower:
         else:
             self._log.quorum.step(LeaderAnswered(epoch, partition.high_watermark))
             self._log.caught_up_to(partition.high_watermark)
-        self._go_on(number)
+        self._continue_fetching(number)
 
     def _partition_of(self, response: Any) -> Any:
         if response.error_code or not response.responses or not response.responses[0].partitions:
-            _log.warning("a fetch of metadata was refused: %s", ErrorCode(response.error_code).name)
+            error = ErrorCode(response.error_code)
+            self._troubles.warning("fetch", "the metadata leader refused a fetch: %s", error.name)
             return None
         self._network.learn(response.node_endpoints)
         return response.responses[0].partitions[0]
@@ -219,11 +228,11 @@ class MetadataFollower:
 
         def kept(is_whole: bool) -> None:
             if is_whole:
-                self._go_on(number)
+                self._continue_fetching(number)
             else:
                 self._fetch_snapshot(number, snapshot, position + len(data))
 
-        self._log.receive_snapshot(snapshot, position, data, partition.size, kept)
+        self._log.receive_snapshot(snapshot, position, data, partition.size, kept, lambda: self._again(number))
 
     # Looking for the leader
 

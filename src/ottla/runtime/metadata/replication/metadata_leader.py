@@ -37,7 +37,7 @@ class LedLog(Protocol):
         """What is before it may be given to replicas."""
 
 
-class _Waiting:
+class _ParkedFetch:
     """A fetch for which there is nothing yet."""
 
     __slots__ = ("known_high_watermark", "offset", "timer", "wake", "work")
@@ -50,7 +50,7 @@ class _Waiting:
         self.work: Attributed | None = current()
 
 
-class _Asked(NamedTuple):
+class _FetchRequest(NamedTuple):
     request: messages.FetchRequest
     version: int
     partition: messages.FetchRequest.FetchPartition
@@ -69,7 +69,7 @@ class MetadataLeader:
         self._timers = timers
         self._clock = clock
         self._workers = workers
-        self._waiting: dict[_Waiting, None] = {}
+        self._waiting: dict[_ParkedFetch, None] = {}
 
     # Fetches
 
@@ -82,9 +82,11 @@ class MetadataLeader:
             then(messages.FetchResponse(error_code=ErrorCode.INVALID_REQUEST))
             return
         replica_id = request.replica_state.replica_id if version >= _FIRST_WITH_REPLICA_STATE else request.replica_id
-        self._fetch(_Asked(request, version, partition, ReplicaKey(replica_id, partition.replica_directory_id)), then)
+        self._fetch(
+            _FetchRequest(request, version, partition, ReplicaKey(replica_id, partition.replica_directory_id)), then
+        )
 
-    def _fetch(self, asked: _Asked, then: Then) -> None:
+    def _fetch(self, asked: _FetchRequest, then: Then) -> None:
         error = self._error_of(asked.partition.current_leader_epoch)
         if error is not ErrorCode.NONE:
             then(self._response(asked, error))
@@ -101,7 +103,7 @@ class MetadataLeader:
         if has_more or wait_ms <= 0:
             then(self._response(asked, records=self._read(asked)))
             return
-        waiting = _Waiting(offset, known, lambda: self._answer(asked, then))
+        waiting = _ParkedFetch(offset, known, lambda: self._answer(asked, then))
         self._waiting[waiting] = None
         waiting.timer = self._timers.after(wait_ms / 1000, lambda: self._wake(waiting))
 
@@ -114,7 +116,7 @@ class MetadataLeader:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
         return ErrorCode.NONE if raft.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    def _parting(self, asked: _Asked) -> messages.FetchResponse | None:
+    def _parting(self, asked: _FetchRequest) -> messages.FetchResponse | None:
         """The answer to a replica that has another log than this one, or nothing that this one still has."""
         log, offset, epoch = self._store.log, asked.partition.fetch_offset, asked.partition.last_fetched_epoch
         if log.log_start_offset == 0 and offset == 0 and epoch == 0:
@@ -138,16 +140,16 @@ class MetadataLeader:
         is_other = offset == start == oldest.end_offset and epoch != oldest.epoch
         return offset < start or is_other or epoch < oldest.epoch
 
-    def _read(self, asked: _Asked) -> bytes:
+    def _read(self, asked: _FetchRequest) -> bytes:
         offset, end_offset = asked.partition.fetch_offset, self._log.readable_offset
         return self._store.log.read(offset, asked.request.max_bytes, end_offset, min_one_batch=True).read()
 
-    def _answer(self, asked: _Asked, then: Then) -> None:
+    def _answer(self, asked: _FetchRequest, then: Then) -> None:
         error = self._error_of(asked.partition.current_leader_epoch)
         then(self._response(asked, error, b"" if error else self._read(asked)))
 
     def _response(
-        self, asked: _Asked, error: ErrorCode = ErrorCode.NONE, records: bytes | None = b""
+        self, asked: _FetchRequest, error: ErrorCode = ErrorCode.NONE, records: bytes | None = b""
     ) -> messages.FetchResponse:
         raft = self._log.raft
         partition = messages.FetchResponse.PartitionData(
@@ -185,7 +187,7 @@ class MetadataLeader:
         for waiting in list(self._waiting):
             self._wake(waiting)
 
-    def _wake(self, waiting: _Waiting) -> None:
+    def _wake(self, waiting: _ParkedFetch) -> None:
         if waiting in self._waiting:
             del self._waiting[waiting]
             if waiting.timer is not None:

@@ -1,12 +1,16 @@
 """A snapshot that the leader sends in parts, because it has no such old records any more (KIP-630)."""
 
+import logging
 from collections.abc import Callable
 from typing import Protocol
 
 from ottla.base.ports import Workers
+from ottla.log.errors import CorruptFile
 from ottla.machines.raft.machine import Raft
 from ottla.runtime.metadata.storage.snapshots import Snapshot, SnapshotId
 from ottla.runtime.metadata.storage.store import MetadataStore
+
+_log = logging.getLogger(__name__)
 
 
 class ReplacedLog(Protocol):
@@ -34,9 +38,17 @@ class SnapshotReceiver:
         self._workers = workers
 
     def receive(
-        self, snapshot: SnapshotId, position: int, data: bytes, size: int, then: Callable[[bool], None]
+        self,
+        snapshot: SnapshotId,
+        position: int,
+        data: bytes,
+        size: int,
+        then: Callable[[bool], None],
+        refused: Callable[[], None],
     ) -> None:
         """`then` hears whether the snapshot is whole, and the log begins after it.
+
+        `refused` is called for one that is damaged, on the leader's disk or on the way: nothing here has changed.
 
         One that is whole only after its epoch is over replaces nothing: the next leader may have older records, which
         this log may have got since.
@@ -56,6 +68,12 @@ class SnapshotReceiver:
 
         def failed(problem: Exception) -> None:
             self.is_receiving = False
-            self._owner.fail(problem)
+            if not isinstance(problem, CorruptFile):
+                self._owner.fail(problem)
+                return
+            leader_id = self._owner.raft.leader_id
+            _log.warning("the snapshot %s of the leader %d is damaged: %s", snapshot.name, leader_id, problem)
+            refused()
+            self._owner.on_idle()
 
         self._workers.run(lambda: self._store.keep_snapshot_part(snapshot, position, data, size), kept, failed)

@@ -7,8 +7,7 @@ from ottla.base.ports import Buffer
 from ottla.machines.decision import VersionedRecord
 from ottla.records.batch import BatchHeader
 from ottla.records.builder import BatchBuilder
-from ottla.records.control import control_key
-from ottla.records.kraft_control import KraftMessage, decode_control, encode_control
+from ottla.records.control import KraftMessage, control_key, decode_control, encode_control
 from ottla.records.reader import read_records
 from ottla.wire.message import Message
 from ottla.wire.record_values import decode_metadata_record, encode_metadata_record
@@ -62,7 +61,7 @@ def control_batch(
 
 
 def read_batch(data: Buffer, position: int, header: BatchHeader) -> MetadataBatch:
-    """Raises an error of the protocol family for what is no batch of a metadata log."""
+    """Raises an error of the protocol family for a corrupt batch of a metadata log."""
     records: list[Message] = []
     control: list[KraftMessage] = []
     for record in read_records(data, position, header):

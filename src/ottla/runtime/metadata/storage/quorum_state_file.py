@@ -41,7 +41,7 @@ def format_quorum_state(state: QuorumState, kraft_version: int, voter_ids: Seque
 
 def parse_quorum_state(content: bytes, path: str) -> QuorumState:
     try:
-        fields = json.loads(content)
+        fields = json.loads(content.decode())
         if fields["data_version"] not in (0, 1):
             raise ValueError(f"data_version {fields['data_version']}")
         voted_directory_id = fields.get("votedDirectoryId")

@@ -19,7 +19,7 @@ from ottla.log.scan import scan_batches
 from ottla.machines.decision import VersionedRecord
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, STATIC_VOTERS, VoterSet
 from ottla.records.batch import checksum_matches, peek_header
-from ottla.records.kraft_control import KraftMessage
+from ottla.records.control import KraftMessage
 from ottla.runtime.metadata.storage.metadata_batches import control_batch, metadata_batches, read_batch
 from ottla.wire.message import Message
 from ottla.wire.messages import KRaftVersionRecord, SnapshotFooterRecord, SnapshotHeaderRecord, VotersRecord
@@ -27,6 +27,7 @@ from ottla.wire.messages import KRaftVersionRecord, SnapshotFooterRecord, Snapsh
 CHECKPOINT = ".checkpoint"
 PART = ".part"
 DELETED = ".deleted"
+DAMAGED = ".damaged"
 
 _BATCH_BYTES = 1 << 20
 

@@ -3,6 +3,10 @@
 What survives a crash: the log is scanned from its start whenever it is opened, as Kafka does, so a torn end is cut off;
 a snapshot has its name only once it is whole; the quorum state is replaced atomically. A snapshot at or after the log's
 start is always there, unless the log begins at 0: segments and older snapshots go only after a newer one is durable.
+
+What is damaged at rest is named. Leader epochs are found again in the log. A snapshot is set aside where an older one,
+or none, and the log lead to the same metadata; else the node does not start, and neither does it with a damaged quorum
+state, on which a vote rests. Damage in the log ends it there, as a torn end does, and the leader has what followed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +15,7 @@ from typing import NamedTuple
 from ottla.base.errors import ProtocolError
 from ottla.base.ids import TopicPartition, Uuid
 from ottla.base.ports import Buffer, Clock, Disk
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.checkpoint import format_partition_metadata
 from ottla.log.errors import CorruptFile
 from ottla.log.files import make_dirs, replace_file
@@ -24,11 +28,14 @@ from ottla.log.scan import scan_headers
 from ottla.machines.raft.events import LogEnd, QuorumState
 from ottla.machines.raft.voters import STATIC_VOTERS, VoterSet
 from ottla.records.batch import complete_batches
-from ottla.records.kraft_control import KraftMessage
+from ottla.records.control import KraftMessage
 from ottla.runtime.metadata.storage.metadata_batches import MetadataBatch, read_batch
+from ottla.runtime.metadata.storage.quorum_state_file import NAME as QUORUM_STATE
 from ottla.runtime.metadata.storage.quorum_state_file import read_quorum_state, write_quorum_state
 from ottla.runtime.metadata.storage.snapshots import (
+    BOOTSTRAP_ID,
     CHECKPOINT,
+    DAMAGED,
     DELETED,
     PART,
     Snapshot,
@@ -41,7 +48,7 @@ from ottla.runtime.metadata.storage.snapshots import (
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import KRaftVersionRecord, VotersRecord
 
-PARTITION = TopicPartition(names.CLUSTER_METADATA_TOPIC, 0)
+PARTITION = TopicPartition(file_names.CLUSTER_METADATA_TOPIC, 0)
 TOPIC_ID = Uuid(bytes(15) + b"\x01")
 _READ_BYTES = 1 << 20
 
@@ -78,12 +85,12 @@ class MetadataStore:
 
     def __init__(self, disk: Disk, log_dir: str, clock: Clock, config: StoreConfig | None = None) -> None:
         """Opens the metadata log of a log directory, or begins one."""
-        self.directory = f"{log_dir}/{names.partition_dir(PARTITION)}"
+        self.directory = f"{log_dir}/{file_names.partition_dir(PARTITION)}"
         self.config = config or StoreConfig()
         self._disk = disk
         self._clock = clock
         make_dirs(disk, self.directory)
-        topic_id = f"{self.directory}/{names.PARTITION_METADATA}"
+        topic_id = f"{self.directory}/{file_names.PARTITION_METADATA}"
         if not disk.exists(topic_id):
             replace_file(disk, topic_id, format_partition_metadata(TOPIC_ID))
         # Neither time nor size alone deletes a segment here: only a snapshot makes one dispensable.
@@ -94,11 +101,16 @@ class MetadataStore:
             retention_ms=-1,
         )
         self.log = PartitionLog.open(disk, self.directory, PARTITION, kept, clock)
+        self.warnings = list(self.log.warnings)
+        """What a person should know of how the directory was found."""
+        if self.log.log_start_offset == self.log.log_end_offset:
+            self.log.epochs.clear()  # Nothing in the log says that its file is right; the snapshot has an epoch.
         self.snapshots = self._find_snapshots()
-        self._catch_up_with_snapshot()
         self.kraft_version = STATIC_VOTERS
         self.voters: VoterSet | None = None
         self.newest_snapshot = self._read_newest_snapshot()
+        self._catch_up_with_snapshot()
+        self._look_at_quorum_state()
         self.snapshot_voters = self.kraft_version, self.voters
         """kraft.version and the voters as the newest snapshot has them."""
         self.voter_changes: list[VoterChange] = []
@@ -131,12 +143,47 @@ class MetadataStore:
                 self.log.truncate_fully(newest.end_offset)
 
     def _read_newest_snapshot(self) -> Snapshot | None:
-        if not self.snapshots:
-            return None
-        newest = self.snapshots[-1]
-        snapshot = read_snapshot(self._disk, f"{self.directory}/{newest.name}")
-        self.kraft_version, self.voters = snapshot.kraft_version, snapshot.voters
-        return snapshot
+        """The newest that is whole. Damaged ones after it are set aside if the log has all that was in them."""
+        damaged: dict[SnapshotId, CorruptFile] = {}
+        found: Snapshot | None = None
+        while self.snapshots and found is None:
+            newest = self.snapshots[-1]
+            try:
+                found = read_snapshot(self._disk, f"{self.directory}/{newest.name}")
+                self.kraft_version, self.voters = found.kraft_version, found.voters
+            except CorruptFile as problem:
+                damaged[self.snapshots.pop()] = problem
+        if damaged:
+            self._do_without(damaged)
+        return found
+
+    def _do_without(self, damaged: dict[SnapshotId, CorruptFile]) -> None:
+        """Raises `CorruptFile`, and has changed nothing, where the newest of them cannot be done without."""
+        newest, problem = next(iter(damaged.items()))
+        start, end = self.log.log_start_offset, self.log.log_end_offset
+        if (
+            BOOTSTRAP_ID in damaged
+            or start > (self.snapshots[-1].end_offset if self.snapshots else 0)
+            or end < newest.end_offset
+        ):
+            raise CorruptFile(
+                f"{problem}. No other snapshot and the log, from offset {start} to {end}, lead to the same metadata"
+            ) from problem
+        instead = f"{self.snapshots[-1].name} and the log after it" if self.snapshots else "the log"
+        for snapshot, problem in damaged.items():
+            path = f"{self.directory}/{snapshot.name}"
+            self._disk.rename(path, path + DAMAGED)
+            self.warnings.append(f"{problem}. It is kept as {snapshot.name}{DAMAGED}; instead {instead} are read")
+        self._disk.sync_dir(self.directory)
+
+    def _look_at_quorum_state(self) -> None:
+        """Raises `CorruptFile` if it cannot be read. One that is lost, Apache Kafka goes on without, too."""
+        epoch = self.log_end.epoch
+        if self.read_quorum_state().epoch < epoch:
+            self.warnings.append(
+                f"{self.directory}/{QUORUM_STATE}: missing, or older than epoch {epoch} of the log; this replica goes "
+                "on in that epoch, and does not know for whom it has voted"
+            )
 
     def _find_voters(self) -> None:
         """The last control records of the log win, committed or not (KIP-853)."""

@@ -1,4 +1,5 @@
-"""How values are decoded: `value.format` is raw, string, json, or the name of a class of the user's own.
+"""How values are decoded: `value.format` is raw, string, json, or the name of a class of the user's own; or avro,
+protobuf or json with `schema.registry.url` (see `ottla.spark.schemas`).
 
 A class is named as `package.module:Name` and is called with the options that begin with `value.decoder.`, without that:
 
@@ -19,16 +20,21 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 from importlib import import_module
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyspark.sql.types import StructType
 
-from ottla.spark.options import DECODER_PREFIX, OptionError, Options
+from ottla.spark.options import DECODER_PREFIX, REGISTRY_PREFIX, OptionError, Options
+
+if TYPE_CHECKING:
+    from ottla.schemas.registry_port import RegisteredSchema
+    from ottla.spark.schemas.schema_options import WantedSchemas
 
 RAW: Final = "raw"
 STRING: Final = "string"
 JSON: Final = "json"
+_OF_REGISTRIES: Final = ("avro", "protobuf")
 _TYPE_NAMES: Final = re.compile(
     "tinyint|byte|smallint|short|int|integer|bigint|long|float|real|double|decimal|dec|numeric|boolean|string|varchar|char"
     "|binary|date|timestamp|timestamp_ntz|timestamp_ltz|interval|struct|array|map|variant"
@@ -54,20 +60,30 @@ class ValueOptions(NamedTuple):
     dead_letter_topic: str | None
     of_decoder: Mapping[str, str]
     """For a decoder of the user's own, in lower case."""
+    wanted: "WantedSchemas | None" = None
+    """Of a registry."""
+    found: "tuple[RegisteredSchema, ...]" = ()
+    """What these were when the query was planned."""
 
 
-def read_value_options(options: Options) -> ValueOptions:
+def read_value_options(options: Options, topics: tuple[str, ...] | None = None) -> ValueOptions:
     text = options.text("value.format") or RAW
-    known = {RAW, STRING, JSON}
+    known = {RAW, STRING, JSON, *_OF_REGISTRIES}
     value_format = text.lower() if text.lower() in known else text
     if value_format not in known and not re.fullmatch(r"[\w.]+:\w+", value_format):
         raise OptionError(
-            f"option value.format is {text!r}, and must be raw, string, json, or package.module:Class of a decoder"
+            f"option value.format is {text!r}, and must be raw, string, json, avro, protobuf, or package.module:Class "
+            "of a decoder"
         )
+    wanted = None
+    if value_format in _OF_REGISTRIES or options.beginning_with(REGISTRY_PREFIX):
+        from ottla.spark.schemas.schema_options import read_wanted
+
+        wanted = read_wanted(options, value_format, topics)
     schema = options.text("value.schema")
-    if value_format == JSON and schema is None:
+    if value_format == JSON and schema is None and wanted is None:
         raise OptionError("option value.schema is missing: value.format=json needs it, as in 'id BIGINT, name STRING'")
-    if value_format in (RAW, STRING) and schema is not None:
+    if value_format in (RAW, STRING, *_OF_REGISTRIES) and schema is not None:
         raise OptionError(f"option value.schema has no meaning with value.format={value_format}: leave it out")
     on_error = options.choice("value.onError", {one.value: one for one in OnError}, OnError.FAIL)
     topic = options.text("value.deadLetterTopic")
@@ -78,7 +94,16 @@ def read_value_options(options: Options) -> ValueOptions:
     of_decoder = options.beginning_with(DECODER_PREFIX)
     if of_decoder and value_format in known:
         raise OptionError(f"options {DECODER_PREFIX}… are for a decoder of your own, and value.format={value_format}")
-    return ValueOptions(value_format, schema, on_error, topic, of_decoder)
+    return ValueOptions(value_format, schema, on_error, topic, of_decoder, wanted)
+
+
+def with_schemas(options: ValueOptions) -> ValueOptions:
+    """The same with the schemas that a registry has for them now."""
+    if options.wanted is None:
+        return options
+    from ottla.spark.schemas.schema_options import find_schemas
+
+    return options._replace(found=find_schemas(options.wanted))
 
 
 def value_type_ddl(options: ValueOptions) -> str:
@@ -87,6 +112,8 @@ def value_type_ddl(options: ValueOptions) -> str:
         return "BINARY"
     if options.format == STRING:
         return "STRING"
+    if options.wanted is not None and options.schema is None:
+        return _registered_ddl(options)
     if options.format == JSON:
         return _struct_ddl(options.schema or "")
     value_type = getattr(_custom(options), "value_type", None)
@@ -95,12 +122,36 @@ def value_type_ddl(options: ValueOptions) -> str:
     return value_type
 
 
+def _registered_ddl(options: ValueOptions) -> str:
+    from ottla.schemas.json_schema.schema import JsonSchema
+    from ottla.spark.schemas.decoding import SchemaValues, parsed
+    from ottla.spark.schemas.spark_types import json_schema_ddl
+
+    assert options.wanted is not None
+    try:
+        if options.wanted.kind == "JSON":
+            schema = parsed(options.found[0], "JSON")
+            assert isinstance(schema, JsonSchema)
+            return json_schema_ddl(schema.tree)
+        return SchemaValues(options.wanted, options.found).ddl()
+    except ValueError as problem:
+        raise problem if isinstance(problem, OptionError) else OptionError(f"option value.format: {problem}") from None
+
+
 def make_decoder(options: ValueOptions, arrow_type: pa.DataType) -> Decoder | None:
     """None for bytes as they are."""
     if options.format == RAW:
         return None
     if options.format == STRING:
         return _Text()
+    if options.wanted is not None:
+        from ottla.spark.schemas.decoding import FramedJson, SchemaValues
+
+        return (
+            FramedJson(arrow_type)
+            if options.format == JSON
+            else SchemaValues(options.wanted, options.found, arrow_type)
+        )
     if options.format == JSON:
         from ottla.spark.source.values.json_values import JsonValues
 

@@ -25,8 +25,7 @@ from ottla.log.partition_log import PartitionLog
 from ottla.log.producer_state import AppendOrigin, NotedBatch, ProducerState
 from ottla.machines.group import offset_commands
 from ottla.machines.metadata.image.delta import MetadataDelta
-from ottla.machines.partition.isr_proposal import IsrProposal
-from ottla.machines.partition.leader import LeaderState
+from ottla.machines.partition.leader import IsrProposal, LeaderState
 from ottla.records.header import BatchHeader
 from ottla.testing.sim.canaries.switched import switched
 from ottla.wire.errors import ErrorCode
@@ -182,7 +181,7 @@ def load_after_closing() -> Iterator[None]:
     read_on = Loading.read_on
 
     def read_on_slowly(self: Loading, may_wait: bool = False) -> None:
-        self._partitions.world.timers.after(5.0, lambda: read_on(self, may_wait))
+        self._world.timers.after(5.0, lambda: read_on(self, may_wait))
 
     with switched(Loading, "cancel", lambda self: None), switched(Loading, "read_on", read_on_slowly):
         yield

@@ -5,6 +5,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import random_uuid
+from ottla.log import file_names
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.raft.voters import VoterSet
 from ottla.node.clock import java_date
@@ -14,6 +15,7 @@ from ottla.node.storage.formatting import FormatPlan, Surroundings, format_stora
 from ottla.records.batch import complete_batches
 from ottla.records.header import CRC_POSITION
 from ottla.runtime.metadata.metadata_log import MetadataLog
+from ottla.runtime.metadata.storage.snapshots import SnapshotId
 from ottla.runtime.world import World
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.testing.sim.hosts.host_clock import HostClock
@@ -54,6 +56,10 @@ class Machine:
         """Log directories whose disk is dead, and since when, in microseconds of the simulation."""
         self._removed_directories: set[str] = set()
         self._rotten_path: str | None = None
+        self.has_lost_files = False
+        """Whether it has started once without files that it can do without: see `lose_file`."""
+        self._damaged: dict[str, tuple[bytes, str]] = {}
+        """What files were before they were damaged, and how a node has to name them if it does not start with them."""
         self.on_failed: Callable[[str, bool], None] = lambda why, was_expected: None
         """Told why the node cannot go on or cannot start, and whether that was to be expected; it is gone then."""
         self._cluster = cluster
@@ -203,12 +209,13 @@ class Machine:
     def is_rotten(self) -> bool:
         return self._rotten_path is not None
 
-    def rot(self, chance: Random) -> Callable[[], None] | None:
+    def rot(self, chance: Random, *, of_metadata: bool = False) -> Callable[[], None] | None:
         """A bit of some records on the disk turns over. Returns what turns it back; None if there are none.
 
         It is one that the checksum covers. Kafka's format has none over a batch's base offset, size and leader epoch.
         """
-        found = [(path, data) for path, data in self.disk.files().items() if _holds_records(path) and data]
+        is_meant = _holds_metadata if of_metadata else _holds_records
+        found = [(path, data) for path, data in self.disk.files().items() if is_meant(path) and data]
         if not found:
             return None
         path, data = chance.choice(found)
@@ -224,6 +231,26 @@ class Machine:
             self.disk.mend(self._rotten_path)
             self._rotten_path = None
             self._has_faulty_disk = False
+
+    # Damage at rest
+
+    def lose_file(self, path: str, left: bytes | None) -> None:
+        """Of a file that can be made again only this is left, or nothing, and nobody puts it back."""
+        assert self.life is None
+        self.has_lost_files = True
+        self.disk.replace(path, left)
+
+    def damage(self, path: str, left: bytes | None) -> None:
+        """Of a file only this is left, or nothing. The next life goes on, or says that it cannot start with it."""
+        assert self.life is None
+        self._damaged[path] = self.disk.files()[path], path if left is not None else f"{path.rpartition('/')[0]}: "
+        self.disk.replace(path, left)
+
+    def _restore_files(self) -> None:
+        """An operator puts back what was damaged, as it was."""
+        for path, (content, _) in self._damaged.items():
+            self.disk.restore(path, content)
+        self._damaged.clear()
 
     def set_slowness(self, slowness: float) -> None:
         """Disk jobs take so many times as long."""
@@ -246,13 +273,17 @@ class Machine:
             self._on_failed(f"{type(problem).__name__}: {problem}")
         elif self.life is not None and not self.life.is_stopping:
             self.is_serving = True
+            self._damaged.clear()
         else:
             self._later(lambda: self.kill("stopped"))
 
     def _on_failed(self, why: str) -> None:
         def end() -> None:
-            was_expected = self.may_fail or self._may_give_up
+            has_named_damage = any(name in why for _, name in self._damaged.values())
+            was_expected = self.may_fail or self._may_give_up or has_named_damage
             self.kill(why)
+            if has_named_damage:
+                self._restore_files()
             self.on_failed(why, was_expected)
 
         self._later(end)
@@ -277,5 +308,9 @@ class Machine:
 
 
 def _holds_records(path: str) -> bool:
-    """Of topics. What rots of the metadata is for an operator: its log is cut there, with what a vote rests on."""
-    return path.endswith(".log") and "/__" not in path
+    return path.endswith(file_names.LOG) and "/__" not in path
+
+
+def _holds_metadata(path: str) -> bool:
+    is_snapshot = SnapshotId.of_name(path.rpartition("/")[2]) is not None
+    return file_names.CLUSTER_METADATA_TOPIC in path and (path.endswith(file_names.LOG) or is_snapshot)

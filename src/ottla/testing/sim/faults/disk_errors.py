@@ -4,12 +4,12 @@ While a disk may fail, the node on it may give up (`Machine.may_fail`); it is st
 """
 
 import errno
-from random import Random
 from typing import TYPE_CHECKING, Final
 
-from ottla.log import names
+from ottla.log import file_names
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.faults.fault import Fault
+from ottla.testing.sim.faults.metadata_damage import with_a_bit_turned
 
 if TYPE_CHECKING:
     from ottla.testing.sim.faults.fault_kinds import End
@@ -21,11 +21,11 @@ _ANY: Final = ("",)
 _LARGEST_SHARE: Final = 0.3
 
 _CHECKPOINTS: Final = (
-    names.RECOVERY_POINTS,
-    names.HIGH_WATERMARKS,
-    names.LOG_START_OFFSETS,
-    names.CLEANER_OFFSETS,
-    names.LEADER_EPOCHS,
+    file_names.RECOVERY_POINTS,
+    file_names.HIGH_WATERMARKS,
+    file_names.LOG_START_OFFSETS,
+    file_names.CLEANER_OFFSETS,
+    file_names.LEADER_EPOCHS,
 )
 
 
@@ -110,8 +110,8 @@ def lost_files(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | Non
 
     Checkpoints are gone, empty or full of zeros, as file systems leave them; so are snapshots of producers, which have
     a checksum. Indexes are gone: of one that is damaged and looks sound, nobody can know it. The metadata are gone, or
-    bits of their log have turned over, where the node is no controller: it fetches them again. A controller's vote
-    rests on its metadata, and to go on without them is another procedure (docs/cluster.md).
+    bits of their log have turned over, where the node is no controller: it fetches them again. Those of
+    controllers are for `metadata_damage`.
     """
     if nemesis.must_live(machine):
         return None
@@ -121,24 +121,16 @@ def lost_files(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End | Non
     loses_all_metadata = chance.random() < 0.5
     for path, content in machine.disk.files().items():
         name = path.rpartition("/")[2]
-        if names.CLUSTER_METADATA_TOPIC in path:
-            is_lost = loses_metadata and (loses_all_metadata or name.endswith(names.LOG))
-            left = None if loses_all_metadata else _rotten(content, chance)
-        elif name in _CHECKPOINTS or name.endswith(names.PRODUCER_SNAPSHOT):
+        if file_names.CLUSTER_METADATA_TOPIC in path:
+            is_lost = loses_metadata and (loses_all_metadata or name.endswith(file_names.LOG))
+            left = None if loses_all_metadata else with_a_bit_turned(chance, content)
+        elif name in _CHECKPOINTS or name.endswith(file_names.PRODUCER_SNAPSHOT):
             is_lost = chance.random() < 0.5
             left = chance.choice((None, b"", bytes(len(content))))
         else:
-            is_lost = name.endswith((names.INDEX, names.TIME_INDEX)) and chance.random() < 0.5
+            is_lost = name.endswith((file_names.INDEX, file_names.TIME_INDEX)) and chance.random() < 0.5
             left = None
         if is_lost:
             nemesis.note(f"{path} of node {machine.node_id} is {'gone' if left is None else 'damaged'}")
-            machine.disk.replace(path, left)
+            machine.lose_file(path, left)
     return lambda: nemesis.start(machine)
-
-
-def _rotten(content: bytes, chance: Random) -> bytes:
-    """The same with a bit turned over."""
-    rotten = bytearray(content)
-    if rotten:
-        rotten[chance.randrange(len(rotten))] ^= 1 << chance.randrange(8)
-    return bytes(rotten)

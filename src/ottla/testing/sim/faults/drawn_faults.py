@@ -2,11 +2,12 @@
 
 from random import Random
 
-from ottla.testing.sim.faults.fault import Fault
+from ottla.testing.sim.faults.fault import BEFORE_ALL, Fault
 from ottla.testing.sim.faults.fault_kinds import KINDS
 from ottla.testing.sim.run_profiles import Profile
 
 _LARGEST_AMOUNT = 600_000
+_WHILE_STARTING = 0.5
 
 
 def draw_faults(chance: Random, profile: Profile, nodes: int, duration_ms: int) -> tuple[Fault, ...]:
@@ -17,11 +18,13 @@ def draw_faults(chance: Random, profile: Profile, nodes: int, duration_ms: int) 
     if not any(weights):
         return ()
     faults: list[Fault] = []
+    if profile.while_starting and chance.random() < _WHILE_STARTING:
+        faults.append(Fault(0, BEFORE_ALL, profile.while_starting, 1, KINDS[profile.while_starting].longest_ms, 0))
     at_ms = chance.randrange(between_ms)
     while at_ms < duration_ms:
         (kind,) = chance.choices(names, weights)
         node_id = chance.randrange(nodes) + 1
-        for_ms = chance.randrange(KINDS[kind].longest_ms * profile.lasting) + 1
+        for_ms = max(chance.randrange(KINDS[kind].longest_ms * profile.lasting) + 1, KINDS[kind].shortest_ms)
         amount = chance.randrange(-_LARGEST_AMOUNT, _LARGEST_AMOUNT)
         faults.append(Fault(len(faults), at_ms, kind, node_id, for_ms, amount))
         at_ms += 1 + int(chance.expovariate(1.0) * between_ms)

@@ -1,6 +1,9 @@
 """One thing that goes wrong: as data, so that a run can be repeated with some of its faults left out."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+BEFORE_ALL: Final = -1
+"""When a fault comes that begins with the first start of the cluster."""
 
 
 class Fault(NamedTuple):
@@ -8,7 +11,7 @@ class Fault(NamedTuple):
 
     number: int
     at_ms: int
-    """Since the cluster was up."""
+    """Since the cluster was up; or `BEFORE_ALL`."""
     kind: str
     node_id: int
     for_ms: int

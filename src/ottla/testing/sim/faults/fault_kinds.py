@@ -1,14 +1,16 @@
 """What each kind of fault does. A function begins it, and returns what ends it.
 
-Those of processes, machines, clocks and whole directories are here; `disk_errors` and `network_cuts` have the others.
+Those of processes, machines, clocks and whole directories are here; `disk_errors`, `metadata_damage` and
+`network_cuts` have the others.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.testing.sim.cluster.machine import Machine
-from ottla.testing.sim.faults import disk_errors, network_cuts
+from ottla.testing.sim.faults import disk_errors, metadata_damage, network_cuts, quorum_schedules, replica_schedules
 from ottla.testing.sim.faults.fault import Fault
+from ottla.testing.sim.faults.schedule import scheduled
 
 if TYPE_CHECKING:
     from ottla.testing.sim.faults.nemesis import Nemesis
@@ -115,7 +117,7 @@ def pause(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
     if life is None:
         return None
     life.pause()
-    return life.go_on
+    return life.resume
 
 
 # Clocks
@@ -133,7 +135,7 @@ def clock_set(nemesis: "Nemesis", fault: Fault, machine: Machine) -> None:
 
 def clock_stall(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End:
     machine.clock.stall()
-    return machine.clock.go_on
+    return machine.clock.resume
 
 
 # Directories
@@ -200,7 +202,7 @@ def client_pause(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | No
         return None
     process = nemesis.actors[abs(fault.amount) % len(nemesis.actors)].client.process
     process.stop()
-    return process.go_on
+    return process.resume
 
 
 def client_clock(nemesis: "Nemesis", fault: Fault, machine: Machine) -> None:
@@ -211,6 +213,7 @@ def client_clock(nemesis: "Nemesis", fault: Fault, machine: Machine) -> None:
 class FaultKind(NamedTuple):
     begin: Begin
     longest_ms: int
+    shortest_ms: int = 1
 
 
 KINDS: Final[dict[str, FaultKind]] = {
@@ -232,6 +235,8 @@ KINDS: Final[dict[str, FaultKind]] = {
     "no space": FaultKind(disk_errors.no_space, 5_000),
     "disk errors": FaultKind(disk_errors.disk_errors, 5_000),
     "lost files": FaultKind(disk_errors.lost_files, 5_000),
+    "damaged metadata": FaultKind(metadata_damage.damaged_metadata, 5_000),
+    "rotten metadata": FaultKind(metadata_damage.rotten_metadata, 6_000),
     "bit rot": FaultKind(disk_errors.bit_rot, 6_000),
     "lost directory": FaultKind(lost_directory, 15_000),
     "partition": FaultKind(network_cuts.partition, 20_000),
@@ -248,4 +253,12 @@ KINDS: Final[dict[str, FaultKind]] = {
     "client kill": FaultKind(client_kill, 1),
     "client pause": FaultKind(client_pause, 15_000),
     "client clock": FaultKind(client_clock, 1),
+    "figure 8": FaultKind(scheduled(quorum_schedules.figure_8), 40_000, 40_000),
+    "lost epoch": FaultKind(scheduled(quorum_schedules.lost_epoch), 20_000, 20_000),
+    "split vote": FaultKind(scheduled(quorum_schedules.split_vote), 15_000, 15_000),
+    "voters at once": FaultKind(scheduled(quorum_schedules.voters_at_once), 15_000, 15_000),
+    "stale follower": FaultKind(scheduled(replica_schedules.stale_follower), 20_000, 20_000),
+    "late delta": FaultKind(scheduled(replica_schedules.late_delta), 20_000, 20_000),
+    "late request": FaultKind(scheduled(replica_schedules.late_request), 25_000, 25_000),
+    "overtaken assignment": FaultKind(scheduled(replica_schedules.overtaken_assignment), 15_000, 15_000),
 }

@@ -7,7 +7,9 @@ from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.faults.fault_kinds import KINDS
+from ottla.testing.sim.faults.metadata_damage import QuorumPromises
 from ottla.testing.sim.faults.promises import IsInIt, Promises
+from ottla.testing.sim.faults.schedule import Schedule
 from ottla.testing.sim.network.fabric import Host
 from ottla.testing.sim.workloads.actor import Actor
 from ottla.testing.sim.workloads.history import History
@@ -19,6 +21,7 @@ class Nemesis:
     """`log` tells what happened when."""
 
     def __init__(self, cluster: SimulatedCluster, history: History, actors: Sequence[Actor]) -> None:
+        self.simulation = cluster.simulation
         self.fabric = cluster.simulation.fabric
         self.actors = actors
         self.log: list[str] = []
@@ -28,12 +31,15 @@ class Nemesis:
         self._ends: list[Callable[[], None]] = []
         self._is_over = False
         self.promises = Promises(cluster, history)
+        self.quorum = QuorumPromises(cluster)
+        self.schedule: Schedule | None = None
+        """The last that was begun: one goes on at a time."""
         for machine in self.machines:
             machine.on_failed = lambda why, was_expected, machine=machine: self._on_failed(machine, why, was_expected)  # type: ignore[misc]
 
     def plan(self, faults: Sequence[Fault]) -> None:
         for fault in faults:
-            self.later(fault.at_ms, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
+            self.later(max(fault.at_ms, 0), lambda fault=fault: self._begin(fault))  # type: ignore[misc]
 
     def end_all(self) -> None:
         """Everything is mended, and every node is started that is not up."""
@@ -122,6 +128,9 @@ class Nemesis:
 
     def is_controller(self, machine: Machine) -> bool:
         return machine.node_id in self._cluster.settings.controllers()
+
+    def is_broker(self, machine: Machine) -> bool:
+        return machine.node_id in self._cluster.settings.brokers()
 
     def other_nodes(self, machine: Machine) -> list[Host]:
         return [one.host for one in self.machines if one is not machine]

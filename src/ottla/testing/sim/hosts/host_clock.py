@@ -1,7 +1,7 @@
 """A machine's clock in a simulation. It follows the simulation's time, as badly as it is told to.
 
 `elapsed_s` never jumps, as on a real machine, but it may run a little fast or slow. `now_ms` follows it, and besides is
-wrong by `ahead_ms`, is set by `jump`, and stands still between `stall` and `go_on`.
+wrong by `ahead_ms`, is set by `jump`, and stands still between `stall` and `resume`.
 """
 
 from ottla.testing.clock import FixedClock
@@ -35,7 +35,7 @@ class HostClock:
     def stall(self) -> None:
         self._stands_at_ms = self.now_ms()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """The hour is right again, as far as it was before."""
         self._stands_at_ms = None
 

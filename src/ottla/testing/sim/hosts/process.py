@@ -50,7 +50,7 @@ class Process:
     def stop(self) -> None:
         self.is_stopped = True
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self.is_stopped = False
         held, self._held = self._held, []
         for due in held:

@@ -1,7 +1,7 @@
 """A function on a thread of its own that goes on only when it is told to, up to where it pauses.
 
-Theory of operation. `go_on` returns when the function pauses or is over, and the function waits while it is paused. So
-exactly one thread runs at any time, and what happens is decided by the calls of `go_on` alone, not by the system's
+Theory of operation. `resume` returns when the function pauses or is over, and the function waits while it is paused. So
+exactly one thread runs at any time, and what happens is decided by the calls of `resume` alone, not by the system's
 scheduler. A function that is abandoned gets `Abandoned` where it paused, and wherever it pauses again: it comes to its
 end, and does nothing more that a pause stands before.
 
@@ -37,7 +37,7 @@ class SteppedThread:
         self._is_abandoned = False
         self._thread: _Thread | None = None
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Returns when the function pauses or is over."""
         assert not self.is_over, "the function is over"
         before, _now.running = _now.running, self
@@ -56,10 +56,10 @@ class SteppedThread:
         if self._thread is None:
             self.is_over = True
         while not self.is_over:
-            self.go_on()
+            self.resume()
 
     def pause(self) -> None:
-        """Within the function: waits for `go_on`. Raises `Abandoned`."""
+        """Within the function: waits for `resume`. Raises `Abandoned`."""
         assert self._thread is not None
         if not self._is_abandoned:
             self._thread.switch_back()
@@ -133,7 +133,7 @@ class SteppedLock:
             if me is not None:
                 me.pause()
             elif self._holder is not None:
-                self._holder.go_on()
+                self._holder.resume()
         self._holder = me
         return True
 
@@ -156,5 +156,5 @@ class SteppedLock:
 def use_stepped_locks() -> None:
     """The product's modules that are loaded make stepped locks from now on."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(_LOCKING_PARTS) and vars(module).get("Lock") is _RealLock:
+        if name.startswith(_LOCKING_PARTS) and getattr(module, "Lock", None) is _RealLock:
             module.Lock = SteppedLock  # type: ignore[attr-defined]

@@ -19,7 +19,8 @@
     compared_logs             how logs are compared
     offsets_in_order          log start, last stable, high watermark, end; what was committed every later leader has
     derived_state             producers, aborted transactions and epochs of a replica follow from its log
-    leaders_to_be_have_all    ISR and eligible leaders have every acknowledged record
+    electable_replicas_are_complete   ISR and eligible leaders have every acknowledged record
+    isr_follows               who is taken into an ISR follows the leader in the leader's epoch
     directories_are_known     the metadata name the directory in which a replica is
     changes_last              a change of the cluster that was confirmed is there in the end
     changes_end               reassignments and moves come to an end

@@ -9,13 +9,14 @@ from ottla.testing.sim.invariants.changes_end import ChangesEnd
 from ottla.testing.sim.invariants.changes_last import ChangesLast
 from ottla.testing.sim.invariants.coordinators_match_logs import ClosedCoordinatorsStayClosed, CoordinatorsMatchLogs
 from ottla.testing.sim.invariants.derived_state import DerivedState
-from ottla.testing.sim.invariants.directories_are_known import DirectoriesAreKnown
+from ottla.testing.sim.invariants.directories_are_known import DirectoriesAreKnown, DirectoriesAreToldInOrder
+from ottla.testing.sim.invariants.electable_replicas_are_complete import LeadersToBeHaveAll
 from ottla.testing.sim.invariants.enough_replicas_have_it import EnoughReplicasHaveIt
 from ottla.testing.sim.invariants.exactly_once import ExactlyOnce
 from ottla.testing.sim.invariants.groups_go_on import GroupsGoOn, OneOwner
 from ottla.testing.sim.invariants.images_are_equal import ImagesAreEqual
 from ottla.testing.sim.invariants.invariant import Invariant
-from ottla.testing.sim.invariants.leaders_to_be_have_all import LeadersToBeHaveAll
+from ottla.testing.sim.invariants.isr_follows import IsrFollows
 from ottla.testing.sim.invariants.offsets_have_one_value import OffsetsHaveOneValue
 from ottla.testing.sim.invariants.offsets_in_order import CommittedStays, OffsetsInOrder
 from ottla.testing.sim.invariants.once_and_in_order import OnceAndInOrder
@@ -44,6 +45,7 @@ def make_invariants(cluster: SimulatedCluster, history: History, actors: Sequenc
         OneLeader(cluster, history),
         ReplicasMatch(cluster, history),
         LeadersToBeHaveAll(cluster, history),
+        IsrFollows(cluster, history),
         ChangesLast(cluster, history, changers),
         BatchesAreSound(cluster, history),
         OffsetsInOrder(cluster, history),
@@ -53,6 +55,7 @@ def make_invariants(cluster: SimulatedCluster, history: History, actors: Sequenc
         CoordinatorsMatchLogs(cluster, history),
         ClosedCoordinatorsStayClosed(cluster, history),
         DirectoriesAreKnown(cluster, history),
+        DirectoriesAreToldInOrder(cluster, history),
         ChangesEnd(cluster, history),
         ExactlyOnce(cluster, history, transformers[0].transformed if transformers else None),
     ]

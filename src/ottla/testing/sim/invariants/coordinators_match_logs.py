@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, State
+from ottla.broker.coordination.coordinated_partition import CoordinatedPartition, CoordinatorState
 from ottla.broker.coordination.loading import replay_batch
 from ottla.broker.coordination.topic_coordinator import TopicCoordinator
 from ottla.machines.group.group_coordinator import GroupCoordinator
@@ -32,7 +32,7 @@ class CoordinatorsMatchLogs(PeriodicInvariant):
                 *broker.coordinators.transactions.partitions.values(),
             ]
             for one in led:
-                if one.state is State.ACTIVE and one._log._open is None and not one.offline:
+                if one.state is CoordinatorState.ACTIVE and one._log._open is None and not one.offline:
                     self._look_at(machine, one)
 
     def _look_at(self, machine: Machine, led: CoordinatedPartition[Any]) -> None:
@@ -61,7 +61,7 @@ class CoordinatorsMatchLogs(PeriodicInvariant):
                 continue
             for coordinator in (broker.coordinators.groups, broker.coordinators.transactions):
                 for index, led in coordinator.partitions.items():
-                    if led.state is not State.ACTIVE:
+                    if led.state is not CoordinatorState.ACTIVE:
                         return f"{coordinator.topic_name}-{index} on node {machine.node_id} is {led.state.value}"
         return ""
 

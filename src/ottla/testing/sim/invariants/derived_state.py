@@ -32,7 +32,7 @@ class DerivedState(PeriodicInvariant):
 
     def _look_at(self, replica: Replica, log: PartitionLog) -> None:
         where = f"{replica.partition.name} of node {replica.machine.node_id}"
-        has_lost_files = any("files are lost" in end for end in replica.machine.ends)  # That of the epochs among them.
+        may_lack_epochs = replica.machine.has_lost_files  # That of the epochs among them.
         state = ProducerState()
         aborted: list[tuple[int, int, int]] = []
         end_offset = 0
@@ -45,7 +45,7 @@ class DerivedState(PeriodicInvariant):
                 if completed is not None and completed.aborted:
                     aborted.append((completed.producer_id, completed.first_offset, completed.last_offset))
             epoch = log.epochs.epoch_at(header.base_offset)
-            if epoch != header.partition_leader_epoch and not (epoch == UNDEFINED_EPOCH and has_lost_files):
+            if epoch != header.partition_leader_epoch and not (epoch == UNDEFINED_EPOCH and may_lack_epochs):
                 of_batch = header.partition_leader_epoch
                 self.violated(f"{where} at {header.base_offset}: epoch {epoch} for a batch of epoch {of_batch}")
                 return

@@ -1,6 +1,18 @@
-"""In the end, the metadata names the log directory in which each replica really is (KIP-858)."""
+"""The metadata name the log directory in which each replica really is (KIP-858): in the end, and once they have.
 
-from ottla.testing.sim.invariants.invariant import Invariant
+A broker that has nothing more to tell has told where its replicas are, last of all. If the metadata then name another
+of its directories, something older was heard after it. The broker tells again when it hears of that; but until then the
+controller goes by the wrong one, should a directory fail, and so does the node, should it start anew.
+"""
+
+from typing import Any
+
+from ottla.broker.partitions.partition import Partition
+from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.testing.sim.cluster.machine import Machine
+from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
+from ottla.testing.sim.invariants.invariant import Invariant, PeriodicInvariant
+from ottla.testing.sim.workloads.history import History
 
 
 class DirectoriesAreKnown(Invariant):
@@ -22,3 +34,47 @@ class DirectoriesAreKnown(Invariant):
                     where = f"{partition.directory} ({real!r})"
                     return f"{name} of node {machine.node_id} is in {where}; the metadata say {told!r}"
         return ""
+
+
+class DirectoriesAreToldInOrder(PeriodicInvariant):
+    name = "the metadata keep the directory that a broker has told last"
+    every_us = 500
+
+    def __init__(self, cluster: SimulatedCluster, history: History) -> None:
+        super().__init__(cluster, history)
+        self._known_offset = 0
+        """Of the metadata, that some node has known to be committed."""
+
+    def look(self) -> None:
+        known = [one.metadata for one in self.cluster.machines.values() if one.metadata is not None]
+        latest = max(known, key=lambda metadata: metadata.committed_offset, default=None)
+        if latest is None or latest.committed_offset <= self._known_offset:
+            return
+        self._known_offset = latest.committed_offset
+        for machine in self.cluster.machines.values():
+            broker = machine.node.broker if machine.is_serving and machine.node is not None else None
+            if broker is None or machine.may_fail or machine.failed_directories:
+                continue
+            if len(broker.partitions.identity.directory_ids) > 1 and not broker.directory_assignments._is_telling:
+                self._look_at(machine, broker, latest.image)
+
+    def _look_at(self, machine: Machine, broker: Any, image: MetadataImage) -> None:
+        own = broker.partitions.identity.directory_ids
+        moves, assignments = broker.replica_moves._moves, broker.directory_assignments
+        for partition in broker.partitions.values():
+            place = partition.topic_id, partition.name.partition
+            if place in assignments._untold or place in assignments._waiting:
+                continue
+            told = _told(machine, partition, image)
+            move = moves.get(partition.name)
+            is_target = move is not None and own.get(move.target.path) == told
+            if told in own.values() and told != own.get(partition.directory) and not is_target:
+                said = next(path for path, directory_id in own.items() if directory_id == told)
+                self.violated(f"{partition.name} of node {machine.node_id} is in {partition.directory}, not in {said}")
+
+
+def _told(machine: Machine, partition: Partition, image: MetadataImage) -> object:
+    topic = image.topics.by_name.get(partition.name.topic)
+    known = topic.partitions.get(partition.name.partition) if topic is not None else None
+    is_same = topic is not None and topic.id == partition.topic_id
+    return known.directory(machine.node_id) if known is not None and is_same else None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.partition import Partition
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.partition_log import PartitionLog
 from ottla.records.batch import BatchHeader, complete_batches
 from ottla.testing.crash_model import Content
@@ -54,7 +54,7 @@ def batches_of(machine: Machine, log: PartitionLog, base_offset: int = 0, positi
     for segment in log.segments:
         if segment.base_offset < base_offset:
             continue
-        content = machine.disk._find(segment.path(names.LOG))
+        content = machine.disk._find(segment.path(file_names.LOG))
         if not isinstance(content, Content):
             return
         start = position if segment.base_offset == base_offset else 0
@@ -73,7 +73,7 @@ class LogFollower:
         self._position = 0
 
     def new_batches(self, machine: Machine, log: PartitionLog) -> Iterator[FoundBatch]:
-        seen = machine.life, log, len(log.cuts), log.directory
+        seen = machine.life, log, log.cut_count, log.directory
         if seen != self._seen:
             self._seen, self._base_offset, self._position = seen, 0, 0
         for segment in list(log.segments):
@@ -81,7 +81,7 @@ class LogFollower:
                 continue
             if segment.base_offset > self._base_offset:
                 self._base_offset, self._position = segment.base_offset, 0
-            content = machine.disk._find(segment.path(names.LOG))
+            content = machine.disk._find(segment.path(file_names.LOG))
             if not isinstance(content, Content) or self._position >= segment.size:
                 continue
             start = self._position

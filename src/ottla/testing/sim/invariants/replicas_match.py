@@ -30,10 +30,10 @@ class ReplicasMatch(PeriodicInvariant):
 
     def look(self) -> None:
         for machine in self.cluster.machines.values():
-            if not machine.is_serving or machine.may_fail:
+            if machine.life is None or machine.life.is_stopping or machine.may_fail:
                 continue
-            self._compare_metadata(machine)
-            broker = machine.node.broker if machine.node is not None else None
+            self._compare_metadata(machine)  # A controller leads before its node serves.
+            broker = machine.node.broker if machine.is_serving and machine.node is not None else None
             for partition in broker.partitions.values() if broker is not None else ():
                 is_readable = partition.directory not in machine.failed_directories
                 if is_readable and not partition.log.config.is_compacted and not partition.is_removing:

@@ -39,6 +39,8 @@ class ConnectionEnd:
         """Bytes towards this end that it has not received."""
         self._last_us = 0
         """When the last piece towards this end arrives."""
+        self._held_up: list[bytes | None] = []
+        """What this end has sent over a link that was cut, and not again since."""
 
     # The transport
 
@@ -111,8 +113,9 @@ class ConnectionEnd:
         self.peer.on_reset()
 
     def vanish(self) -> None:
-        """Its machine is without power: nobody is told."""
+        """Its machine is without power: nobody is told, and nothing is sent again."""
         self._let_go()
+        self._held_up.clear()
 
     def die(self, *, resets: bool) -> None:
         """Its process is gone; the system tells the other end, in one way or the other."""
@@ -133,8 +136,10 @@ class ConnectionEnd:
 
     def _carry(self, data: bytes | None) -> None:
         """Brings a piece, or the end, to the other end."""
-        if self.link.is_cut:
-            self.link.keep(lambda: self._carry(data))
+        if self.link.is_cut or self._held_up:
+            if not self._held_up:
+                self.link.keep(self._send_again)
+            self._held_up.append(data)
             return
         if self.link.breaks and self.link.breaks_now():
             self.reset()
@@ -144,6 +149,15 @@ class ConnectionEnd:
         peer._last_us = max(peer._last_us, now_us + self.link.delay_us(len(data or b"")))
         fabric.note(self, data)
         fabric.agenda.call_at(peer._last_us, lambda: peer.on_piece(data))
+
+    def _send_again(self) -> None:
+        """Its link was mended some time ago."""
+        if self.link.is_cut:
+            self.link.keep(self._send_again)
+            return
+        held_up, self._held_up = self._held_up, []
+        for data in held_up:
+            self._carry(data)
 
     def on_piece(self, data: bytes | None) -> None:
         if self._problem is not None:

@@ -137,7 +137,7 @@ class Actor:
         wakes_us = now_us + self.chance.randrange(_LONGEST_SLEEP_US)
         client.process.stop()
         agenda.call_at(now_us + _BACK_AFTER_US, self.begin)
-        agenda.call_at(wakes_us, client.process.go_on)
+        agenda.call_at(wakes_us, client.process.resume)
         agenda.call_at(wakes_us + _ZOMBIE_US, client.kill)
 
     def _report_problems(self) -> None:

@@ -124,5 +124,5 @@ class Majority:
             link.mend()
         for machine in self._away:
             if machine.life is not None and machine.life.process.is_stopped:
-                machine.life.go_on()
+                machine.life.resume()
             self._nemesis.start(machine)

@@ -8,7 +8,7 @@ from typing import Final
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import KafkaError
-from ottla.client.producer.transactions import State
+from ottla.client.producer.transactions import TransactionState
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.workloads.actor import Actor
 from ottla.testing.sim.workloads.history import ALL, CAREFUL, Care, Ending, History, SentRecord, Transaction
@@ -103,7 +103,7 @@ class MixedWriter(Actor):
                     transaction.ending = Ending.COMMITTED
             except KafkaError as error:
                 self.note_error(error)
-                if transactions.state is State.FATAL_ERROR:
+                if transactions.state is TransactionState.FATAL_ERROR:
                     raise
                 await transactions.abort()
                 transaction.ending = Ending.ABORTED

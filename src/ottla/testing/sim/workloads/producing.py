@@ -14,7 +14,7 @@ from ottla.testing.sim.simulated_dialer import ClientInSimulation
 from ottla.testing.sim.workloads.history import Fate, History, SentRecord
 
 
-class _Waiting:
+class _NoWaiter:
     """Nothing waits in a simulation: deliveries are told by callbacks."""
 
     lock = nullcontext()
@@ -36,7 +36,7 @@ class SimulatedProducer:
     """Notes in the history what becomes of records."""
 
     def __init__(self, client: ClientInSimulation, history: History, settings: Mapping[str, object]) -> None:
-        self.core = ProducerCore(client.world, read_settings(Scope.PRODUCER, settings, {}), _Waiting())
+        self.core = ProducerCore(client.world, read_settings(Scope.PRODUCER, settings, {}), _NoWaiter())
         self.on_error: Callable[[Exception], None] = lambda error: None
         self._history = history
 

@@ -5,7 +5,7 @@ from itertools import count
 
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import KafkaError
-from ottla.client.producer.transactions import State, Transactions
+from ottla.client.producer.transactions import Transactions, TransactionState
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.simulated_dialer import ClientInSimulation
 from ottla.testing.sim.workloads.actor import Actor
@@ -62,7 +62,7 @@ class TransactionalWriter(Actor):
                 await self._fill(producer, transactions, transaction, life_name, numbers)
             except KafkaError as error:
                 self.note_error(error)
-                if transactions.state is State.FATAL_ERROR:
+                if transactions.state is TransactionState.FATAL_ERROR:
                     raise
                 await transactions.abort()
                 transaction.ending = Ending.ABORTED

@@ -6,7 +6,6 @@ The codes are those of Apache Kafka 4.3.1 for the same requests.
 import logging
 
 import pytest
-from brokers import TestNode
 
 from ottla.config.parse import ConfigError, Problem
 from ottla.wire.errors import ErrorCode
@@ -16,6 +15,7 @@ from ottla.wire.messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from tests.unit.broker.brokers import TestNode
 
 TOPIC, BROKER, LOGGER = 2, 4, 8
 SET, DELETE, APPEND = 0, 1, 2

@@ -1,10 +1,10 @@
 """ListConfigResources, held to what Apache Kafka 4.3.1 answered to the same requests."""
 
 import pytest
-from brokers import TestNode
 
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord, ListConfigResourcesRequest
+from tests.unit.broker.brokers import TestNode
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 

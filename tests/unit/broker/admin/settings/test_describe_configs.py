@@ -5,11 +5,11 @@ import logging
 from pathlib import Path
 
 import pytest
-from brokers import TestNode
 
-from ottla.broker.admin.settings.config_entries import java_text
+from ottla.serving.config_entries import java_text
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord, DescribeConfigsRequest
+from tests.unit.broker.brokers import TestNode
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 KAFKA = json.loads(Path(__file__).with_name("kafka_described_configs.json").read_text())

@@ -1,8 +1,7 @@
 """Settings that change while a node runs (KIP-226)."""
 
-from brokers import TestNode
-
 from ottla.wire.messages import ConfigRecord
+from tests.unit.broker.brokers import TestNode
 
 BROKER = 4
 

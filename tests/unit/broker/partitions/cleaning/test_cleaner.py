@@ -3,15 +3,16 @@
 import errno
 
 import pytest
-from brokers import NOW_MS, TestNode
-from moving_nodes import move
 
 from ottla.broker.partitions.background import Background
-from ottla.log import names
+from ottla.log import file_names
 from ottla.log.checkpoint import read_offsets
 from ottla.log.cleaning.job import CleaningFailed
 from ottla.records.builder import BatchBuilder, build_batch
 from ottla.testing.step_cleaner import StepRunner
+from tests.unit.broker.brokers import NOW_MS, TestNode
+from tests.unit.broker.moving_nodes import move
+from tests.unit.runtime.raising_once import Fault
 
 BACKOFF_MS = 15_000
 DAY_MS = 86_400_000
@@ -56,7 +57,9 @@ class Cleaned(TestNode):
         return [name for name in self.disk.list_dir(f"/data/{topic}-0") if name.endswith(suffix)]
 
     def cleaner_offsets(self):
-        return {str(name): offset for name, offset in read_offsets(self.disk, f"/data/{names.CLEANER_OFFSETS}").items()}
+        return {
+            str(name): offset for name, offset in read_offsets(self.disk, f"/data/{file_names.CLEANER_OFFSETS}").items()
+        }
 
 
 @pytest.fixture
@@ -101,7 +104,7 @@ def test_what_is_cleaned_is_durable_and_promised_to_be_before(node):
     node.wait(BACKOFF_MS + 1000)
     [job] = node.jobs
     assert job.end_offset == 1
-    assert read_offsets(node.disk, f"/data/{names.RECOVERY_POINTS}")["orders", 0] >= 1
+    assert read_offsets(node.disk, f"/data/{file_names.RECOVERY_POINTS}")["orders", 0] >= 1
 
 
 def test_a_log_is_cleaned_again_when_enough_of_it_is_new(node):
@@ -185,7 +188,7 @@ def test_damage_makes_a_partition_uncleanable_and_others_go_on(node):
     assert [str(partition.name) for partition in node.cleaner.uncleanable] == ["broken-0"]
     assert node.cleaner.uncleanable_bytes(node.partition("broken")) == log.size
     assert node.cleaner_offsets() == {"orders-0": 2}
-    assert node.files(names.CLEANED, "broken") == []
+    assert node.files(file_names.CLEANED, "broken") == []
     assert len(node.jobs) == 2, "it is not tried again"
 
 
@@ -254,11 +257,11 @@ def test_segments_that_retention_took_meanwhile_are_not_brought_back(node):
     node.wait(BACKOFF_MS + 1000)
     [runner] = node.runners
     node.clock.advance(2 * DAY_MS)
-    Background(node.broker.partitions).apply_retention()
+    Background(node.broker.partitions, node.broker.world).apply_retention()
     assert node.offsets()[0] == [2]
     runner.step()
     assert node.offsets()[0] == [2]
-    assert node.files(names.CLEANED) == node.files(names.SWAP) == []
+    assert node.files(file_names.CLEANED) == node.files(file_names.SWAP) == []
 
 
 def test_a_swap_waits_for_the_disk_and_retention_may_come_in_between(node):
@@ -269,12 +272,12 @@ def test_a_swap_waits_for_the_disk_and_retention_may_come_in_between(node):
     node.wait(BACKOFF_MS + 1000)
     node.workers.hold()
     node.runners[0].step()
-    assert node.files(names.SWAP)
+    assert node.files(file_names.SWAP)
     node.clock.advance(2 * DAY_MS)
-    Background(node.broker.partitions).apply_retention()
+    Background(node.broker.partitions, node.broker.world).apply_retention()
     node.workers.let_go()
     assert node.offsets()[0] == [2]
-    assert node.files(names.SWAP) == []
+    assert node.files(file_names.SWAP) == []
 
 
 def test_what_was_swapped_in_before_the_end_stays(node):
@@ -346,6 +349,33 @@ def test_a_partition_is_not_cleaned_again_before_what_the_last_cleaning_left_is_
     assert node.offsets()[0] == [0, 2]
 
 
+@pytest.mark.parametrize("waits", ["of the broker's", "a bare callback"])
+def test_who_waits_for_a_partition_and_raises_keeps_no_place_among_those_that_clean(node, waits):
+    node.is_held = True
+    compacted(node)
+    node.write((b"a", b"1"))
+    node.wait(BACKOFF_MS + 1000)
+    node.workers.hold()
+    node.runners[-1].fail(CleaningFailed("it ended", is_crash=True))
+    if waits == "a bare callback":
+        node.partition().when_idle(fault)
+    else:
+        node.broker.partitions.when_idle(node.partition(), fault)
+
+    def resume():
+        node.workers.let_go()
+        node.wait(1)
+
+    with pytest.raises(Fault):
+        resume()
+    node.wait(BACKOFF_MS + 1000)
+    assert len(node.jobs) == 2, "it is cleaned again"
+
+
+def fault():
+    raise Fault
+
+
 def test_what_was_cleaned_is_not_swapped_in_for_segments_that_were_cut_and_are_there_again(node):
     node.is_held = True
     compacted(node)
@@ -364,4 +394,4 @@ def test_what_was_cleaned_is_not_swapped_in_for_segments_that_were_cut_and_are_t
     size = log.size
     node.runners[0].step()
     assert (node.offsets()[0], log.size) == ([0, 1, 2, 3], size)
-    assert node.files(names.CLEANED) == node.files(names.SWAP) == []
+    assert node.files(file_names.CLEANED) == node.files(file_names.SWAP) == []

@@ -1,15 +1,15 @@
 """What a stop in the middle of a move leaves, and what the next start makes of it."""
 
+import errno
 import re
 
 import pytest
-from brokers import TestNode, batch, topic_id_of, values_in
-from moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, in_one, move, moving_node, names_in
 
-from ottla.broker.partitions.moves import replica_copy, replica_move
-from ottla.log.errors import CorruptFile
+from ottla.broker.partitions.moves import interrupted_moves, replica_copy, replica_move
 from ottla.machines.metadata.image.directory_ids import UNASSIGNED
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.brokers import TestNode, batch, topic_id_of, values_in
+from tests.unit.broker.moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, in_one, move, moving_node, names_in
 
 UNIQUE = "0123456789abcdef" * 2
 ONE, TWO = IDS["/one"], IDS["/two"]
@@ -171,12 +171,66 @@ def test_a_cluster_that_names_no_directories_has_a_copy_that_is_alone():
     assert (node.partition().directory, numbers(node)) == ("/two", list(range(5)))
 
 
-def test_two_logs_of_which_the_metadata_names_neither():
+def in_two_directories(appended: int = 0) -> TestNode:
+    """After a swap whose second rename a power cut has undone. The metadata names neither directory."""
     node = moved(written())
+    write(node, appended)
     rename(node, "/one", r"orders-0\..*-delete", "orders-0")
     node.change_partition(directories=[UNASSIGNED])
-    with pytest.raises(CorruptFile, match="orders-0 is in /one and in /two"):
-        killed(node)
+    return node
+
+
+@pytest.mark.parametrize("appended", [0, 3])
+def test_of_two_logs_of_which_the_metadata_names_neither_the_one_with_all_records_is_served(appended: int):
+    node = killed(in_two_directories(appended))
+    assert numbers(node) == list(range(5 + appended))
+    if appended:
+        assert node.partition().directory == "/two"
+    node.timers.advance(FILE_DELETE_DELAY_MS)
+    assert sorted(names_in(node, "/one") + names_in(node, "/two")) == ["orders-0"]
+
+
+def test_of_two_logs_that_part_the_one_of_the_later_leader_epoch_is_served_and_the_other_set_aside():
+    node = in_two_directories()
+    node.partition().log.truncate_to(3)
+    node.change_partition(leader=1)
+    assert node.produce(batch(b"30")).error_code == ErrorCode.NONE
+    node = killed(node)
+    assert (node.partition().directory, numbers(node)) == ("/two", [0, 1, 2, 30])
+    assert names_in(node, "/one") == ["orders-0-stray"]
+
+
+def test_two_logs_of_which_it_cannot_be_told_which_is_right_cost_their_partition_and_not_the_node(caplog):
+    node = written(3)
+    in_one(node, "others")
+    node.controller.hold()
+    other = node.broker.partitions.logs.online["/two"].create(node.partition().name, topic_id_of("orders"))
+    for number, epoch in enumerate((0, 0, 0, 1, 2)):
+        other.append_as_leader(batch(b"%d" % number), epoch)
+    for _ in range(2):
+        node.change_partition(leader=1, directories=[UNASSIGNED])
+    write(node, 1)
+    assert (node.partition().log.epochs.latest, other.epochs.latest) == (2, 2)
+    node = killed(node)
+    assert node.fetch().error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert "orders-0 is offline: /one/orders-0 and /two/orders-0 have different records" in caplog.text
+    assert node.produce(batch(b"x"), "others").error_code == ErrorCode.NONE
+    assert names_in(node, "/two") == ["orders-0"], "nothing is made anew, and nothing renamed"
+    node.broker.partitions.logs.close(7)
+    node.disk.rename("/two/orders-0", "/two/not-wanted")
+    node = moving_node(node.disk, node.image)
+    assert numbers(node) == [0, 1, 2, 3], "after what the line in the log says"
+
+
+def test_two_logs_that_cannot_be_read_cost_their_partition_and_not_the_node(monkeypatch: pytest.MonkeyPatch):
+    node = in_two_directories()
+
+    def unreadable(*_: object) -> int:
+        raise OSError(errno.EIO, "cannot read")
+
+    monkeypatch.setattr(interrupted_moves, "common_end", unreadable)
+    node = killed(node)
+    assert node.fetch().error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_two_logs_of_which_one_is_of_a_topic_that_had_the_name_before():

@@ -9,14 +9,14 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from brokers import TestNode, batch, produced, values_in
-from moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, in_one, move, moving_node, names_in
 
 from ottla.broker.partitions.background import Background
 from ottla.broker.partitions.moves import replica_copy, replica_move, replica_moves
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.testing.memory_disk import Crashed, MemoryDisk
 from ottla.wire.errors import ErrorCode
+from tests.unit.broker.brokers import TestNode, batch, produced, values_in
+from tests.unit.broker.moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, in_one, move, moving_node, names_in
 
 SIZE = len(batch(b"0"))
 LIVES = 2
@@ -60,11 +60,11 @@ def begin(node: TestNode, writer: Writer) -> None:
         writer.write(node)
 
 
-def go_on(node: TestNode, writer: Writer) -> None:
+def resume(node: TestNode, writer: Writer) -> None:
     """Moves to the other directory, with records and checkpoints that are written on the way, and clears up."""
     path = {"/one": "/two", "/two": "/one"}[node.partition().directory]
     assert move(node, path) == ErrorCode.NONE
-    background = Background(node.broker.partitions)
+    background = Background(node.broker.partitions, node.broker.world)
     for step in range(12):
         writer.write(node)
         node.timers.advance(1)
@@ -102,7 +102,7 @@ def calls_of_a_move() -> range:
     node, writer = moving_node(MemoryDisk()), Writer()
     begin(node, writer)
     first = node.disk.calls + 1
-    go_on(node, writer)
+    resume(node, writer)
     end = node.disk.calls + 1
     check(node, writer)
     return range(first, end)
@@ -115,14 +115,14 @@ def crash(call: int, random: Random, *, power_cut: bool) -> None:
     begin(node, writer)
     disk.crash_at(call)
     with suppress(Crashed):
-        go_on(node, writer)
+        resume(node, writer)
     for _ in range(LIVES):
         disk = disk.survivor(random) if power_cut else disk.survivor_of_kill()
         disk.crash_at(random.randrange(1, 180))
         with suppress(Crashed):
             node = restarted(disk, image)
             writer.check(node)
-            go_on(node, writer)
+            resume(node, writer)
     disk = disk.survivor(random) if power_cut else disk.survivor_of_kill()
     check(restarted(disk, image), writer)
 

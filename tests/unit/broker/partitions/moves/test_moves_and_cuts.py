@@ -1,8 +1,6 @@
 """A replica that moves between directories is told by its leader to cut its log: nothing of what was cut comes back."""
 
 import pytest
-from brokers import TestNode, batch, values_in
-from moving_nodes import ENOUGH_MS, IDS, in_one, move, moving_node
 
 from ottla.broker.partitions.moves import replica_copy, replica_move, replica_moves
 from ottla.broker.replication.followed import FollowedPartition
@@ -10,6 +8,8 @@ from ottla.log.partition_log import PartitionLog
 from ottla.records.batch import assign
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import FetchResponse
+from tests.unit.broker.brokers import TestNode, batch, values_in
+from tests.unit.broker.moving_nodes import ENOUGH_MS, IDS, in_one, move, moving_node
 
 SIZE = len(batch(b"old-0"))
 TWO = IDS["/two"]
@@ -36,7 +36,7 @@ def future_of(node: TestNode) -> PartitionLog:
 def deposed(node: TestNode) -> FollowedPartition:
     """Node 2 leads from now on."""
     node.change_partition(leader=2, isr=[2])
-    return FollowedPartition(node.broker.partitions, node.partition(), 1000)
+    return FollowedPartition(node.broker.partitions, node.broker.partition_events, node.partition(), 1000)
 
 
 def cut(follower: FollowedPartition, offset: int) -> None:

@@ -3,9 +3,6 @@
 import errno
 
 import pytest
-from brokers import TestNode, batch, broker_settings, produce_request, produced, topic_id_of, values_in
-from moving_nodes import ENOUGH_MS, FILE_DELETE_DELAY_MS, IDS, described, in_one, move, moving_node, names_in
-from transactional_nodes import NEW, READ_COMMITTED, TransactionalNode
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.background import Background
@@ -14,6 +11,26 @@ from ottla.log.partition_log import PartitionLog
 from ottla.machines.metadata.image.directory_ids import LOST, UNASSIGNED
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import ConfigRecord, DeleteRecordsRequest
+from tests.unit.broker.brokers import (
+    TestNode,
+    batch,
+    broker_settings,
+    produce_request,
+    produced,
+    topic_id_of,
+    values_in,
+)
+from tests.unit.broker.moving_nodes import (
+    ENOUGH_MS,
+    FILE_DELETE_DELAY_MS,
+    IDS,
+    described,
+    in_one,
+    move,
+    moving_node,
+    names_in,
+)
+from tests.unit.broker.transactional_nodes import NEW, READ_COMMITTED, TransactionalNode
 
 ONE, TWO = IDS["/one"], IDS["/two"]
 SIZE = len(batch(b"0"))
@@ -247,7 +264,7 @@ def test_retention_takes_segments_away_that_are_being_copied(node):
     node.produce(batch(b"10"))
     half_way(node)
     node.configure_topic("orders", retention_bytes="1")
-    Background(node.broker.partitions).apply_retention()
+    Background(node.broker.partitions, node.broker.world).apply_retention()
     assert node.partition().log.log_start_offset == 10
     finish(node)
     node.timers.advance(FILE_DELETE_DELAY_MS)
