@@ -30,6 +30,7 @@ from ottla.cli.records import copy_command
 from ottla.client.blocking.admin import Admin as BlockingAdmin
 from ottla.client.blocking.consumer import Consumer as BlockingConsumer
 from ottla.client.blocking.producer import Producer as BlockingProducer
+from ottla.client.producer.append import Delivery
 from ottla.testing import Broker, Cluster
 
 TIMEOUT_S = 90
@@ -148,6 +149,8 @@ def _copy(order: Order) -> None:
 
 Nodes = Broker | Cluster
 Content = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
+Records = dict[int, list[tuple[int, Content]]]
+"""Offsets and contents, by partition."""
 
 
 class Fuzz:
@@ -163,8 +166,8 @@ class Fuzz:
     def case(self, number: int) -> None:
         chance, topic = self._chance, f"t{number}"
         how = HOWS[number % len(HOWS)]
-        self._fill(topic, chance.randint(1, 3), can_have_gaps=how != "keep-offsets")
-        expected = self._read("source", topic)
+        expected = self._fill(topic, chance.randint(1, 3), can_have_gaps=how != "keep-offsets")
+        assert self._read("source", topic) == expected, f"case {number}: the source has other records than were sent"
         self.records += sum(map(len, expected.values()))
         batch_bytes = chance.choice((100, 1000, 16384))
         self._settings.write_text(
@@ -219,9 +222,13 @@ class Fuzz:
         nodes = self._nodes.get(victim)
         return self._chance.choice([*nodes]) if isinstance(nodes, Cluster) else nodes
 
-    def _fill(self, topic: str, partitions: int, *, can_have_gaps: bool) -> None:
-        """Records of every kind, in a few batches of a codec each, or transactions. Each has a time of its own."""
+    def _fill(self, topic: str, partitions: int, *, can_have_gaps: bool) -> Records:
+        """Records of every kind, in a few batches of a codec each, or transactions. Each has a time of its own.
+
+        Returns those that were committed, as `_read` does.
+        """
         chance, bootstrap = self._chance, self._nodes["source"].bootstrap
+        committed: Records = {}
         with Admin(bootstrap_servers=bootstrap) as admin:
             admin.create_topics(NewTopic(topic, partitions, config={"retention.ms": "-1"}))
         times = chance.sample(range(1_700_000_000_000), 200)
@@ -237,11 +244,23 @@ class Fuzz:
                 if is_transaction:
                     producer.init_transactions()
                     producer.begin()
+                sent: list[tuple[Delivery, Content]] = []
                 for _ in range(chance.randint(1, 40)):
-                    producer.send(topic, self._bytes(), self._bytes(), partition=chance.randrange(partitions),
-                                  timestamp_ms=times.pop(), headers=self._headers())  # fmt: skip
+                    value, key, partition = self._bytes(), self._bytes(), chance.randrange(partitions)
+                    time_ms, headers = times.pop(), self._headers()
+                    delivery = producer.send(
+                        topic, value, key, partition=partition, timestamp_ms=time_ms, headers=headers
+                    )
+                    sent.append((delivery, (time_ms, key, value, tuple(headers or ()))))
+                is_committed = True
                 if is_transaction:
-                    chance.choice((producer.commit, producer.commit, producer.abort))()
+                    is_committed = chance.choice((True, True, False))
+                    (producer.commit if is_committed else producer.abort)()
+                producer.flush()
+                if is_committed:
+                    for delivery, content in sent:
+                        committed.setdefault(delivery.partition, []).append((delivery.result(0).offset, content))
+        return committed
 
     def _bytes(self) -> bytes | None:
         chance = self._chance
@@ -257,14 +276,17 @@ class Fuzz:
             else None
         )
 
-    def _read(self, which: str, topic: str) -> dict[int, list[tuple[int, Content]]]:
-        """Offsets and contents of all that is committed, by partition."""
-        found: dict[int, list[tuple[int, Content]]] = {}
+    def _read(self, which: str, topic: str) -> Records:
+        """Waits for the markers of transactions that have ended, and reads all that is committed."""
+        found: Records = {}
         with Consumer(
             bootstrap_servers=self._nodes[which].bootstrap, isolation_level="read_committed", group_id=None
         ) as consumer:
             partitions = [TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
-            ends = consumer.end_offsets(partitions)
+            deadline_s = time.monotonic() + TIMEOUT_S
+            while (ends := consumer.end_offsets(partitions)) != self._ends_of_logs(which, partitions):
+                assert time.monotonic() < deadline_s, f"a transaction in {topic} of the {which} is open at {ends}"
+                time.sleep(0.01)
             consumer.assign(partitions)
             consumer.seek_to_beginning(*partitions)
             while any(consumer.position(partition) < end for partition, end in ends.items()):
@@ -273,7 +295,13 @@ class Fuzz:
                     found.setdefault(one.partition, []).append((one.offset, content))
         return found
 
-    def _check(self, case: str, expected: dict[int, list[Any]], copied: dict[int, list[Any]], how: str) -> None:
+    def _ends_of_logs(self, which: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        with Consumer(
+            bootstrap_servers=self._nodes[which].bootstrap, isolation_level="read_uncommitted", group_id=None
+        ) as consumer:
+            return consumer.end_offsets(partitions)
+
+    def _check(self, case: str, expected: Records, copied: Records, how: str) -> None:
         assert expected.keys() == copied.keys(), f"{case}: {sorted(expected)} became {sorted(copied)}"
         for partition, wanted in expected.items():
             there = copied[partition]
@@ -287,6 +315,7 @@ class Fuzz:
             places = {content[0]: place for place, content in enumerate(contents)}
             following = 0
             for content in got:
+                assert content[0] in places, f"{case}: {content} was never committed in the source"
                 place = places[content[0]]
                 assert content == contents[place], f"{case}: {content} was {contents[place]}"
                 assert place <= following, f"{case}: record {place} comes before record {following}"
