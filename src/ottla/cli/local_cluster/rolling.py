@@ -68,18 +68,44 @@ def roll(
         began_s = monotonic()
         restart(node)
         rest = f"; not restarted: {', '.join(str(one.id) for one in sorted(left))}" if left else ""
-        wait_until_in_sync(admin, brokers, timeout_s, f"node {node.id} was restarted{rest}")
+        wait_until_in_sync(admin, brokers, timeout_s, f"node {node.id} was restarted{rest}", _Return(node.id))
         say(f"node {node.id} restarted, all in sync after {monotonic() - began_s:.1f} s")
 
 
-def wait_until_in_sync(admin: "Admin", brokers: Collection[int], timeout_s: float, so_far: str) -> None:
+class _Return:
+    """Whether a node is back: it has fetched metadata since its restart, by the clock of the quorum's leader.
+
+    A node that died counts as in sync until its session ends, and a second one would be restarted meanwhile.
+    """
+
+    def __init__(self, node: int) -> None:
+        self._node = node
+        self._leader: int | None = None
+        self._restarted_ms = 0
+
+    def problems(self, admin: "Admin") -> list[str]:
+        quorum = admin.describe_metadata_quorum()
+        replicas = (*quorum.voters, *quorum.observers)
+        fetched_ms = {one.replica_id: one.last_fetch_timestamp_ms for one in replicas if one.last_fetch_timestamp_ms}
+        if quorum.leader_id != self._leader:  # another clock
+            self._leader = quorum.leader_id
+            self._restarted_ms = max(fetched_ms.values(), default=0)
+        is_back = self._node == quorum.leader_id or fetched_ms.get(self._node, 0) > self._restarted_ms
+        # Older releases of Apache Kafka tell no times.
+        return [] if is_back or not fetched_ms else [f"node {self._node} is not back"]
+
+
+def wait_until_in_sync(
+    admin: "Admin", brokers: Collection[int], timeout_s: float, so_far: str, restarted: _Return | None = None
+) -> None:
     from ottla.client.errors import KafkaError
 
     deadline_s = monotonic() + timeout_s
     steady = 0
     while True:
         try:
-            wrong = sync_check.problems(admin, brokers=brokers)
+            wrong = restarted.problems(admin) if restarted is not None else []
+            wrong += sync_check.problems(admin, brokers=brokers)
         except KafkaError as problem:
             if not problem.retriable:
                 raise
