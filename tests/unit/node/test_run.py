@@ -67,7 +67,9 @@ def send(number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
-def test_a_signal_stops_in_good_order_and_the_log_says_which(number, caplog):
+def test_a_signal_stops_in_good_order_and_the_log_says_which(number, caplog, monkeypatch):
+    # Under `nohup`, which a node respects, this process ignores SIGHUP.
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.SIG_DFL)
     caplog.set_level("INFO", "ottla")
     assert run_until(lambda _: send(number)) == 0
     assert StandIn.made.done == ["started", "stopped", "abandoned"]
