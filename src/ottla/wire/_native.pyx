@@ -394,16 +394,16 @@ cdef inline int check_count(Reader *reader, Py_ssize_t count, Py_ssize_t least_s
 
 # ---- whole requests ------------------------------------------------------------------------------------------------
 
-def whole_frames(received, Py_ssize_t most_bytes):
-    """The frames, without their sizes, that all bytes of `received` are there of, and where the first other begins:
-    it is cut off, or its size is negative or more than `most_bytes`.
-    """
+def whole_frames(received, Py_ssize_t at, Py_ssize_t most_bytes, Py_ssize_t most):
+    """See `frames.whole_frames_in_python`."""
     cdef Py_buffer view
-    cdef Py_ssize_t at = 0, size
+    cdef Py_ssize_t size
     cdef list frames = []
+    if at < 0:
+        raise ValueError(f"a negative position: {at}")
     PyObject_GetBuffer(received, &view, PyBUF_SIMPLE)
     try:
-        while view.len - at >= 4:
+        while view.len - at >= 4 and len(frames) < most:
             size = <int32_t> big_endian(<const unsigned char *> view.buf + at, 4)
             if size < 0 or size > most_bytes or size > view.len - at - 4:
                 break

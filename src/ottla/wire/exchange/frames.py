@@ -74,9 +74,13 @@ class SpareBuffers:
 
 _unpack_size = Struct(">i").unpack_from
 _SIZE = 4
+# So many are looked for at a time. A taker may stop at any of them, and come again for each few that are left: what was
+# found behind them would be found anew each time, and a megabyte has thirty thousand small ones.
+_MOST_AT_ONCE = 32
 _FIRST_BUFFER = 16 << 10
 _GROWTH = 7
 _TLS_HANDSHAKE = 0x1603
+_NOTHING = memoryview(b"")
 
 TakeFrame = Callable[[Lent], bool]
 """Is lent a frame without its size: the next bytes may overwrite it. Returns whether it takes more."""
@@ -84,12 +88,12 @@ TakeOwnFrame = Callable[[memoryview], bool]
 """The same for a frame that has a buffer of its own, and may be kept."""
 
 
-def whole_frames_in_python(received: Lent, most_bytes: int) -> tuple[list[Lent], int]:
-    """The frames, without their sizes, that all bytes of `received` are there of, and where the first other begins:
-    it is cut off, or its size is negative or more than `most_bytes`.
+def whole_frames_in_python(received: Lent, at: int, most_bytes: int, most: int) -> tuple[list[Lent], int]:
+    """The frames from `at` on, without their sizes, that all bytes of `received` are there of, at most so many; and
+    where the first other begins: one more, or one that is cut off, or whose size is negative or more than `most_bytes`.
     """
-    frames, at, count = list[Lent](), 0, len(received)
-    while count - at >= _SIZE:
+    frames, count = list[Lent](), len(received)
+    while count - at >= _SIZE and len(frames) < most:
         (size,) = _unpack_size(received, at)
         end = at + _SIZE + size
         if not 0 <= size <= most_bytes or end > count:
@@ -138,7 +142,7 @@ class Frames:
         self.partial: bytearray | None = None
         self._received = 0
         self._wants = 0
-        self._waiting = bytearray()
+        self._waiting = _NOTHING
 
     @property
     def has_begun(self) -> bool:
@@ -162,19 +166,37 @@ class Frames:
 
     def take(self, received: Lent, take_frame: TakeFrame) -> None:
         """Hands on the whole frames in `received`, and keeps what is left of it. Raises `FrameTooLarge`."""
-        frames, rest_at = whole_frames(received, self._max_bytes)
-        for number, frame in enumerate(frames, 1):
-            if not take_frame(frame):
-                end = sum(map(len, frames[:number])) + _SIZE * number
-                self._waiting = bytearray(received[end:])  # A batch in it may be given its offset in place.
-                return
-        if rest_at < len(received):
-            self._begin(received[rest_at:])
+        end = self._hand_on(received, take_frame)
+        if end < len(received):
+            self._waiting = memoryview(bytearray(received[end:]))  # A batch in it may be given its offset in place.
 
     def take_waiting(self, take_frame: TakeFrame) -> None:
         """As `take`, for what a taker did not take before."""
-        waiting, self._waiting = self._waiting, bytearray()
-        self.take(lend(memoryview(waiting)), take_frame)
+        waiting, self._waiting = self._waiting, _NOTHING
+        end = self._hand_on(lend(waiting), take_frame)
+        left = len(waiting) - end
+        if left:
+            # What is left stays where it is, until it is the smaller part: each byte is copied a few times at most,
+            # however small the steps are, and a client that stops for long keeps little.
+            is_small = left * 2 <= memoryview(waiting.obj).nbytes
+            self._waiting = memoryview(bytearray(waiting[end:])) if is_small else waiting[end:]
+
+    def _hand_on(self, received: Lent, take_frame: TakeFrame) -> int:
+        """Hands whole frames on, and begins with one that is not. Returns where the taker has stopped, if it has, and
+        else the end.
+        """
+        at = 0
+        while True:
+            frames, rest_at = whole_frames(received, at, self._max_bytes, _MOST_AT_ONCE)
+            for number, frame in enumerate(frames, 1):
+                if not take_frame(frame):
+                    return at + sum(map(len, frames[:number])) + _SIZE * number
+            at = rest_at
+            if len(frames) < _MOST_AT_ONCE:
+                break
+        if at < len(received):
+            self._begin(received[at:])
+        return len(received)
 
     def room(self) -> memoryview:
         """Where the next bytes of the frame that has begun belong. To be released before `fill`."""
@@ -203,7 +225,7 @@ class Frames:
     def clear(self) -> None:
         """Forgets what has arrived: the connection is closed."""
         self.partial = None
-        self._waiting = bytearray()
+        self._waiting = _NOTHING
 
     def _announced(self, data: Seen, at: int) -> int:
         size: int = _unpack_size(data, at)[0]
