@@ -27,6 +27,9 @@ cdef enum:
     HAS_REPLICA_STATE = 15
 
 cdef int64_t LITTLE_BYTES = 16384
+# Of a reply, so much is bytes that were read; the rest is sent from its files. A client that takes no replies keeps that
+# much memory for each.
+cdef int64_t MOST_READ_BYTES = 1 << 20
 
 
 cdef class PlainReads:
@@ -172,6 +175,8 @@ cdef class PlainReads:
                     return None
                 of_topic.append(data)
                 read.append((partition, data))
+            if not of_topic:
+                continue  # A topic of which nothing is asked has no place in the reply.
             answer = copy_of(self.of_topic)
             if uses_ids:
                 put(answer, self.told_id, topic_id)
@@ -229,11 +234,13 @@ cdef class PlainReads:
             return None
         elif left > 0 or min_one_batch:
             most = min(most, left)
-            part = self.read(partition, log, offset, most, end_offset, min_one_batch)
+            part = self.read(partition, log, offset, most, end_offset, min_one_batch, total[0] < MOST_READ_BYTES)
             if isolation_level and log.aborted_in(offset, part, end_offset):
                 return None
             if min_one_batch or len(part) < most or not self.begins_with_a_cut_batch(part):
-                records = <object> value_at(part, self.slice_data) or part
+                records = part
+                if total[0] < MOST_READ_BYTES:
+                    records = <object> value_at(part, self.slice_data) or part
                 total[0] += len(part)
         data = copy_of(self.of_partition)
         put(data, self.told_index, <object> value_at(asked, self.asked_index))
@@ -256,9 +263,9 @@ cdef class PlainReads:
         return log.last_stable_offset
 
     cdef object read(
-        self, partition, log, int64_t offset, int64_t max_bytes, int64_t end_offset, bint min_one_batch
+        self, partition, log, int64_t offset, int64_t max_bytes, int64_t end_offset, bint min_one_batch, bint may_copy
     ):
-        """As `Partition.read`."""
+        """As `Partition.read`. The bytes themselves are read only if it `may_copy` them, and they are few."""
         cdef list segments = <list> value_at(log, self.segments)
         cdef PyObject *known
         cdef int64_t position, size
@@ -271,7 +278,9 @@ cdef class PlainReads:
                 position = <object> known
                 size = number_at(segment, self.size) - position
                 if size <= max_bytes:
-                    return self.slice(segment, position, size, self.little(segment, position, size))
+                    return self.slice(
+                        segment, position, size, self.little(segment, position, size) if may_copy else b""
+                    )
             elif offset >= number_at(segment, self.base_offset):
                 found = self.find_batch(segment, offset, max_bytes, min_one_batch)
                 if found is not None:
@@ -328,7 +337,7 @@ cdef class PlainReads:
         else:
             return None
         wanted = max(max_bytes, LOG_OVERHEAD + length) if min_one_batch else max_bytes
-        wanted = min(wanted, end - start - at)
+        wanted = max(min(wanted, end - start - at), 0)  # A client may ask for less than nothing.
         if wanted > window_size - at:
             return self.slice(segment, start + at, wanted, b"")
         data = window[at:at + wanted]

@@ -220,3 +220,44 @@ def test_what_has_more_to_it_is_left_to_python(fields: dict[str, Any]) -> None:
     partitions = node.broker.partitions
     assert plain_fetch.read_all_plain(partitions, node.disk, fetch_request(), 12, 1 << 20, {}, []) is not None
     assert plain_fetch.read_all_plain(partitions, node.disk, fetch_request(**fields), 12, 1 << 20, {}, []) is None
+
+
+@needs_compiler
+@pytest.mark.parametrize("max_bytes", [-1, -70, -(1 << 31)])
+def test_a_partition_of_which_less_than_nothing_is_asked_has_nothing_in_the_reply(max_bytes: int) -> None:
+    """Behind one that has something: of the first, a whole batch comes whatever is asked for."""
+    node = new_node()
+    for index in range(2):
+        for _ in range(12):  # More than a partition remembers the places of.
+            node.produce(batch(b"a"), index=index)
+    request = fetch_request()
+    request.topics[0].partitions.append(
+        FetchRequest.FetchPartition(partition=1, fetch_offset=2, partition_max_bytes=max_bytes)
+    )
+    first, second = node.send(request, 12).responses[0].partitions
+    assert len(first.records) > 0
+    assert (second.error_code, bytes(second.records)) == (0, b"")
+
+
+@needs_compiler
+def test_a_topic_of_which_nothing_is_asked_is_not_in_the_reply() -> None:
+    node, request = new_node(), fetch_request()
+    request.topics.insert(0, FetchRequest.FetchTopic(topic="bills"))
+    assert [topic.topic for topic in node.send(request, 12).responses] == ["orders"]
+
+
+@needs_compiler
+def test_much_of_a_reply_is_not_read_into_memory() -> None:
+    """A client that takes no replies would have the node keep all of it."""
+    node, told = TestNode(), list[Any]()
+    node.create_topic("many", 200)
+    for index in range(200):
+        node.produce(batch(b"v" * 16_000), "many", index)
+    request = fetch_request(topic="many")
+    request.topics[0].partitions = [
+        FetchRequest.FetchPartition(partition=index, partition_max_bytes=1 << 20) for index in range(200)
+    ]
+    node.hear(request, 4, told.append)
+    (topic,) = told[0].responses
+    assert sum(len(data.records) for data in topic.partitions) > 3_000_000
+    assert sum(len(data.records) for data in topic.partitions if isinstance(data.records, bytes)) < 1_100_000
