@@ -37,7 +37,7 @@ def metrics_page(
     seconds = sorted(front.seconds.items())
     page.add("ottla_registry_request_seconds_total", "counter", [({"method": one}, total) for one, total in seconds])
     page.gauge("ottla_registry_connections", len(server.connections))
-    for name in ("bad_requests", "timeouts", "faults", "connections_refused", "idle_closed"):
+    for name in ("bad_requests", "timeouts", "faults", "connections_refused", "idle_closed", "slow_closed"):
         page.counter(f"ottla_registry_http_{name}_total", server.counts[name])
     # By the names that dashboards of Confluent's registry have for them.
     page.gauge("kafka_schema_registry_registered_count", versions)

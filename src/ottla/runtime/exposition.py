@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from ottla.runtime.server import Secure
 
 _MAX_HEAD = 8192
-_MOST_CONNECTIONS = 64
-_WAITING = 4
+_MOST_CONNECTIONS = 256
+_WAITING = 256
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SAMPLES_A_PIECE = 2000
@@ -104,8 +104,8 @@ class PageServer:
     """Serves `/metrics`, and probes by their paths. `may_read` says which requests may see the metrics; probes ask
     nobody who they are.
 
-    A page is made once for all who ask while it is made. Between two pieces of it the loop does whatever else there is
-    to do.
+    A page is made once for all who ask while it is made, and is in memory once, however slowly they take it. Between
+    two pieces of it the loop does whatever else there is to do.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class PageServer:
         self._probes = dict(probes or {})
         self._may_read = may_read
         self._challenges = list(challenges)
-        self._awaiting: list[Callable[[int, bytes], None]] = []
+        self._awaiting: list[tuple[Respond, bool]] = []
 
     def listen(self, host: str, port: int, secure: "Secure | None" = None) -> int:
         """Binds, and serves from now on; returns the port. Raises `OSError` when the address is taken."""
@@ -151,7 +151,7 @@ class PageServer:
             self.http.counts["unauthorized"] += 1
             reply(401, b"a name and password or a token is needed for the metrics\n", self._challenges)
         else:
-            self._awaiting.append(reply)
+            self._awaiting.append((respond, is_head))
             if len(self._awaiting) == 1:
                 self._take(iter(self._page()), [])
 
@@ -170,8 +170,10 @@ class PageServer:
 
     def _tell(self, status: int, body: bytes) -> None:
         awaiting, self._awaiting = self._awaiting, []
-        for reply in awaiting:
-            reply(status, body)
+        head = response_bytes(status, body, CONTENT_TYPE, is_head=True)
+        whole = head + body
+        for respond, is_head in awaiting:
+            respond(head if is_head else whole)
 
 
 def serve_metrics(

@@ -1,4 +1,5 @@
 import asyncio
+import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -80,5 +81,51 @@ def test_metrics_are_served_over_http() -> None:
             assert (await get(port, b"GET /other HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.1 404")
             assert (await get(port, b"POST /metrics HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.1 405")
             assert (await get(port, b"GET /" + b"x" * 20_000)).startswith(b"HTTP/1.1 431")
+
+    asyncio.run(main())
+
+
+def test_hundreds_of_slow_clients_keep_no_scraper_out() -> None:
+    """300 that never end their request, and come back when they are closed; a scraper asks as Prometheus does."""
+    closed = 0
+
+    async def slow(port: int) -> None:
+        nonlocal closed
+        while True:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /metrics HTTP/1.1\r\nX-Slow: ")
+            await reader.read()
+            writer.close()
+            closed += 1
+
+    async def main() -> None:
+        with served(lambda: ["up 1\n"]) as port:
+            clients = [asyncio.ensure_future(slow(port)) for _ in range(300)]
+            for _ in range(3):
+                reply = await asyncio.wait_for(get(port, b"GET /metrics HTTP/1.0\r\n\r\n"), 5)
+                assert reply.endswith(b"up 1\n")
+            for client in clients:
+                client.cancel()
+            await asyncio.gather(*clients, return_exceptions=True)
+
+    asyncio.run(main())
+    assert closed
+
+
+def test_a_page_is_in_memory_once_for_all_who_read_it_slowly() -> None:
+    async def main() -> None:
+        page_bytes, readers = 20 << 20, 12
+        with served(lambda: ["x" * page_bytes]) as port:
+            tracemalloc.start()
+            streams = [await asyncio.open_connection("127.0.0.1", port, limit=1024) for _ in range(readers)]
+            for number, (_, writer) in enumerate(streams):
+                writer.write(b"GET /metrics HTTP/1.%d\r\nHost: x\r\n\r\n" % (number % 2))
+            for reader, _ in streams:
+                assert await asyncio.wait_for(reader.readline(), 10) == b"HTTP/1.1 200 OK\r\n"
+            held_bytes = tracemalloc.get_traced_memory()[0]
+            tracemalloc.stop()
+            for _, writer in streams:
+                writer.transport.abort()
+        assert held_bytes < 3 * page_bytes
 
     asyncio.run(main())

@@ -186,6 +186,43 @@ def test_the_longest_idle_gives_its_place_up() -> None:
     assert (first.end.is_closed, second.end.is_closed) == (True, False)
 
 
+def test_clients_that_are_slow_with_their_requests_give_their_places_up() -> None:
+    scene = Scene(HttpLimits(connections=3))
+    slow = [scene.client(f"10.0.0.{number // 2}") for number in range(3)]
+    for client in slow:
+        client.send(b"GET /never HTTP/1.1\r\n")
+    scraper = scene.client("10.0.0.9")
+    scraper.ask("/metrics")
+    scene.advance(900)
+    slow[0].send(b"X-Still: here\r\n")
+    assert bodies(scraper) == [], "each has a second for its request"
+    scene.advance(100)
+    assert bodies(scraper) == [b"/metrics"]
+    assert [client.end.is_closed for client in slow] == [True, False, False], "the oldest of the address with most"
+    assert scene.server.counts["slow_closed"] == 1
+
+
+def test_clients_that_are_slow_with_their_replies_give_their_places_up_after_idle_ones() -> None:
+    scene = Scene(HttpLimits(connections=2), pipe_bytes=1_000)
+    slow = scene.client()
+    slow.ask("/large")
+    scene.advance(500)
+    idle = scene.client()
+    scene.advance(1_000)
+    slow.end.receive()
+    scene.network.run()
+    third = scene.client()
+    third.ask("/wait")
+    assert (slow.end.is_closed, idle.end.is_closed) == (False, True)
+    fourth = scene.client()
+    fourth.ask("/b")
+    assert slow.end.is_closed, "although it has taken a little of its reply"
+    assert bodies(fourth) == [b"/b"]
+    scene.client()
+    scene.advance(500)
+    assert not third.end.is_closed, "it waits for us"
+
+
 def test_an_address_has_only_so_many_connections() -> None:
     scene = Scene(HttpLimits(connections_per_address=1))
     first, second, other = scene.client(), scene.client(), scene.client("10.0.0.1")

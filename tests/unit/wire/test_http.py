@@ -103,7 +103,7 @@ def test_responses_are_written_and_read() -> None:
         True,
     )
     assert (second.status, second.body) == (204, b"")
-    (last,) = one.take(closing(response_bytes(404, b"gone")))
+    (last,) = one.take(b"".join(closing(response_bytes(404, b"gone"))))
     assert (last.status, last.body, last.keeps_alive) == (404, b"gone", False)
 
 

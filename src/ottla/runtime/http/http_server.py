@@ -5,8 +5,9 @@ reply. What a client sends ahead waits; beyond `MOST_AHEAD` requests nothing mor
 limits: a head, a body, what was received at once, and the replies that it does not take. A client has `request_s` for
 a request once it has begun, and `idle_s` between two. If it takes longer, or does not take its replies, it is closed.
 What is refused before all of it was read is read on and dropped for a moment: or else the client would see a reset
-connection in place of the reason. When all places are taken, the connection that has been idle for longest gives its
-place up.
+connection in place of the reason. When all places are taken, a connection that has waited for its client for a second
+or more gives its place up: an idle one first, then one of a client that is slow with its request or with its reply. So
+slow clients keep nobody out. Of several, the address that has most connections loses its oldest.
 
 `handle` is called on the loop with a request and a function that takes its reply, once, now or later. A reply is bytes:
 a whole response. What raises is answered with 500, logged, and costs nothing else.
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ottla.base.ports import Listener, Network, Timers, Transport
+from ottla.base.ports import Buffer, Listener, Network, Timers, Transport
 from ottla.runtime.outbox import Outbox
 from ottla.runtime.rate_limited_log import RateLimitedLog
 from ottla.wire.http import CONTINUE, BadHttp, HttpRequest, RequestReader, closing, response_bytes
@@ -34,7 +35,7 @@ _RETRY_ACCEPT_S: Final = 0.1
 _SCRATCH_BYTES: Final = 64 << 10
 _SWEEP_S: Final = 1.0
 _DROPPING_S: Final = 2.0
-_LEAST_IDLE_S: Final = 1.0
+_LEAST_WAIT_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,8 @@ class HttpServer:
     def accept_from(self, listening: "_Listening") -> None:
         for _ in range(_ACCEPTS_PER_TURN):
             is_full = len(self.connections) >= self.limits.connections
-            idle = self._longest_idle() if is_full else None
-            if is_full and idle is None:
+            slowest = self._slowest() if is_full else None
+            if is_full and slowest is None:
                 self._let_wait(listening)
                 self.timers.after(_RETRY_ACCEPT_S, self._accept_waiting)
                 return
@@ -132,9 +133,9 @@ class HttpServer:
                 self._let_wait(listening)
                 self.timers.after(_RETRY_ACCEPT_S, self._accept_waiting)
                 return
-            if idle is not None:
-                self.counts["idle_closed"] += 1
-                idle.close()
+            if slowest is not None:
+                self.counts["idle_closed" if slowest.is_idle else "slow_closed"] += 1
+                slowest.close()
             if listening.is_secured or self.arrive(transport):
                 self.connections[HttpConnection(self, transport, listening.name)] = None
 
@@ -153,11 +154,15 @@ class HttpServer:
         if self._per_host[host] <= 0:
             del self._per_host[host]
 
-    def _longest_idle(self) -> "HttpConnection | None":
-        """One that has said nothing for a while, and may give its place to a client that waits."""
-        idle = [one for one in self.connections if one.is_idle]
-        longest = min(idle, key=lambda one: one.moved_s, default=None)
-        return None if longest is None or self.now_s() - longest.moved_s < _LEAST_IDLE_S else longest
+    def _slowest(self) -> "HttpConnection | None":
+        """One that gives its place to a client that waits, if one may."""
+        latest_s = self.now_s() - _LEAST_WAIT_S
+        waits = [
+            (not one.is_idle, -self._per_host[one.caller.host], since_s, place, one)
+            for place, one in enumerate(self.connections)
+            if (since_s := one.awaits_client_since_s) is not None and since_s <= latest_s
+        ]
+        return min(waits)[-1] if waits else None
 
     def _let_wait(self, listening: "_Listening") -> None:
         self._waiting.append(listening)
@@ -252,6 +257,7 @@ class HttpConnection:
         "_number",
         "_outbox",
         "_reader",
+        "_reply_s",
         "_server",
         "_transport",
         "caller",
@@ -275,6 +281,7 @@ class HttpConnection:
         self._awaits_writable = False
         self.moved_s = server.now_s()
         self._began_s: float | None = None
+        self._reply_s: float | None = None
         transport.watch(self, reading=True, writing=False)
 
     # In
@@ -320,7 +327,7 @@ class HttpConnection:
             return
         self._closes = True
         self._drops_until_s = self._server.now_s() + _DROPPING_S
-        self._put(closing(self._server.on_bad(problem.status, problem.reason)))
+        self._put(*closing(self._server.on_bad(problem.status, problem.reason)))
 
     def _next(self) -> None:
         """Hands requests on, until one has to wait for its reply."""
@@ -354,15 +361,17 @@ class HttpConnection:
         self._asked = None
         if not request.keeps_alive or self._server.is_stopping:
             self._closes = True
-            response = closing(response)
-        self._put(response)
+            self._put(*closing(response))
+        else:
+            self._put(response)
         if not self._is_reading and len(self._ahead) < MOST_AHEAD // 2 and self._is_open:
             self._is_reading = True
             self._watch()
         self._next()
 
-    def _put(self, data: bytes) -> None:
-        self._outbox.add(data)
+    def _put(self, *parts: Buffer) -> None:
+        for part in parts:
+            self._outbox.add(part)
         if not self._awaits_writable:
             if self._server.network.is_crowded or self._ahead:
                 self._server.send_later(self)
@@ -379,6 +388,10 @@ class HttpConnection:
             return
         self.moved_s = self._server.now_s()
         waits = bool(self._outbox)
+        if not waits:
+            self._reply_s = None
+        elif self._reply_s is None:
+            self._reply_s = self.moved_s
         if waits is not self._awaits_writable:
             self._awaits_writable = waits
             self._watch()
@@ -416,6 +429,17 @@ class HttpConnection:
     def is_idle(self) -> bool:
         """Whether nothing is under way: no request, no reply."""
         return self._asked is None and not self._outbox and not self._ahead and not self._reader.has_begun
+
+    @property
+    def awaits_client_since_s(self) -> float | None:
+        """Since when it waits for the client: to take a reply, to send the rest of a request or another one. None
+        while the client waits for us.
+        """
+        if self._reply_s is not None:
+            return self._reply_s
+        if self._asked is not None:
+            return None
+        return self.moved_s if self._began_s is None else self._began_s
 
     def close_if_idle(self) -> None:
         if self._asked is None and not self._outbox and not self._ahead:
