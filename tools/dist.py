@@ -15,6 +15,7 @@ what worked; the exit code is 0 if all did. Nothing is published: CONTRIBUTING.m
 """
 
 import argparse
+import ast
 import os
 import re
 import shutil
@@ -33,7 +34,10 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parent.parent
 DIST: Final = ROOT / "dist"
 PYTHONS: Final = ("3.11", "3.12", "3.13")
-COMPILED: Final = ("ottla.records._fast", "ottla.wire._native", "ottla.client.producer._fast_append")
+COMPILED: Final[tuple[str, ...]] = ast.literal_eval(
+    re.findall(r"^COMPILED = (\(.*?^\))", (ROOT / "setup.py").read_text(), re.DOTALL | re.MULTILINE)[0]
+)
+"""All of them, as the build has them: a wheel without one works all the same, several times slower."""
 VERSION: Final[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 MADE_BY_SETUPTOOLS: Final = re.compile(r"PKG-INFO|setup\.cfg|src/ottla\.egg-info/.*")
 WAIT_S: Final = 600
@@ -57,8 +61,16 @@ print("read", len(seen))
 """
 
 PRESENT: Final = """
-import importlib.util, sys
-print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name)))
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+import ottla
+
+# Not by importing: some have packages around them that need an extra.
+site = Path(ottla.__file__).parent.parent
+for name in sys.argv[1:]:
+    if any((site / (name.replace(".", "/") + suffix)).exists() for suffix in EXTENSION_SUFFIXES):
+        print(name)
 """
 
 
