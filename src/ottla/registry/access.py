@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final, Protocol
 
 from ottla.registry.refusals import forbidden
+from ottla.registry.subjects import is_global_context
 
 
 class Right(Enum):
@@ -39,6 +40,7 @@ EVERYTHING: Final = Everything()
 
 
 def require(access: Access, right: Right, subject: str | None) -> None:
-    """None is what is global. Raises `Refused` (40301)."""
-    if not (access.may_configure(right) if subject is None else access.may(right, subject)):
+    """None is what is global, and so is the context of all contexts. Raises `Refused` (40301)."""
+    is_global = subject is None or is_global_context(subject)
+    if not (access.may_configure(right) if is_global or subject is None else access.may(right, subject)):
         raise forbidden()

@@ -81,6 +81,7 @@ from ottla.registry.subjects import (
     is_default_context,
     is_valid,
     normalized,
+    qualified,
     read_name,
 )
 from ottla.registry.texts import SchemaText, Texts, rendered
@@ -162,6 +163,17 @@ class Question:
 
     def require(self, right: Right, subject: str | None) -> None:
         require(self.access, right, subject)
+
+    def may_read(self, subject: str) -> bool:
+        return self.access.may(Right.READ, subject)
+
+    def new_schema(self, found: Mapping[str, Any]) -> NewSchema:
+        """The schema of the body. What it refers to must be the client's to read: a reply may have it written out.
+        Raises `Refused`."""
+        schema = new_schema(found)
+        for reference in schema.references:
+            self.require(Right.READ, normalized(qualified(self.subject, reference.subject)))
+        return schema
 
     def page(self, found: Iterable[Any], default: int, most: int) -> list[Any]:
         """From `offset` on, `limit` of them at most."""
@@ -250,7 +262,7 @@ class Api:
         elif parameters.flag("deleted"):
             which = Which.ALL
         found = question.state.subjects(question.values["prefix"], which)
-        allowed = [subject for subject in found if question.access.may(Right.READ, subject)]
+        allowed = [subject for subject in found if question.may_read(subject)]
         return question.page(allowed, self._no_limit, self._no_limit)
 
     @property
@@ -259,7 +271,7 @@ class Api:
 
     def look_up(self, question: Question) -> Answer:
         question.require(Right.READ, question.subject)
-        return spawn(self._look_up(question, new_schema(body_object(question.body))))
+        return spawn(self._look_up(question, question.new_schema(body_object(question.body))))
 
     async def _look_up(self, question: Question, schema: NewSchema) -> Answer:
         subject, deleted = question.subject, question.parameters.flag("deleted")
@@ -272,6 +284,7 @@ class Api:
             normalize=self._normalizes(question),
             deleted=deleted,
             fields_default=service.settings.validates_fields,
+            may_read=question.may_read,
         )
         if found is None:
             if not service.state.has_subjects(subject, deleted=deleted):
@@ -330,7 +343,7 @@ class Api:
     def _version(self, question: Question, *, deleted: bool) -> Version:
         question.require(Right.READ, question.subject)
         number = version_number(question.values["version"])
-        return version_of(question.state, question.subject, number, deleted=deleted)
+        return version_of(question.state, question.subject, number, deleted=deleted, may_read=question.may_read)
 
     def version(self, question: Question) -> Answer:
         version = self._version(question, deleted=question.parameters.flag("deleted"))
@@ -377,7 +390,12 @@ class Api:
     def referenced_by(self, question: Question) -> Answer:
         version = self._version(question, deleted=True)
         deleted = question.parameters.flag("deleted")
-        ids = [one.id for one in question.state.referrers(version.subject, version.number, deleted=deleted)]
+        state = question.state
+        ids = [
+            one.id
+            for one in state.referrers(version.subject, version.number, deleted=deleted)
+            if any(question.may_read(user.subject) for user in state.users(one.context, one.id, deleted=deleted))
+        ]
         settings = self._service.settings
         return question.page(ids, settings.schema_limit, settings.most_schemas)
 
@@ -392,7 +410,7 @@ class Api:
         subject = question.subject
         question.require(Right.WRITE, subject)
         found = body_object(question.body)
-        schema = new_schema(found)
+        schema = question.new_schema(found)
         if not is_valid(subject) or (self._service.settings.rejects_empty_subjects and not read_name(subject).subject):
             raise invalid_subject(subject)
         settings = self._service.settings
@@ -462,7 +480,7 @@ class Api:
         if not is_valid(subject):
             raise invalid_subject(subject)
         number = version_number(question.values["version"])
-        version = version_of(question.state, subject, number, deleted=False)
+        version = version_of(question.state, subject, number, deleted=False, may_read=question.may_read)
         given, to_merge = rule_set(found, "ruleSet"), rule_set(found, "rulesToMerge")
         to_remove = names_field(found, "rulesToRemove")
         if given is not None and (to_merge is not None or to_remove is not None):
@@ -500,15 +518,17 @@ class Api:
 
     def _by_id(self, question: Question, *, is_named: bool = True) -> Version:
         id = id_number(question.values["id"])
-        version = question.state.by_id(id, question.values.get("of"))
-        if version is None or not self._may_read_id(question, version):
+        version = self._readable(question, question.state.by_id(id, question.values.get("of")))
+        if version is None:
             raise schema_not_found(id if is_named else None)
         return version
 
-    def _may_read_id(self, question: Question, version: Version) -> bool:
-        """Whether one of the subjects that have the id may be read."""
+    def _readable(self, question: Question, version: Version | None) -> Version | None:
+        """The version, or another one with its id, if it is of a subject that may be read."""
+        if version is None or question.may_read(version.subject):
+            return version
         users = question.state.users(context_of(version.subject), version.id, deleted=True)
-        return any(question.access.may(Right.READ, user.subject) for user in users)
+        return next((user for user in users if question.may_read(user.subject)), None)
 
     def schema_by_id(self, question: Question) -> Answer:
         version = self._by_id(question)
@@ -540,7 +560,7 @@ class Api:
         version = self._by_id(question, is_named=False)
         deleted = question.parameters.flag("deleted")
         users = question.state.users(context_of(version.subject), version.id, deleted=deleted)
-        return [user for user in users if question.access.may(Right.READ, user.subject)]
+        return [user for user in users if question.may_read(user.subject)]
 
     def subjects_by_id(self, question: Question) -> Answer:
         subjects = dict.fromkeys(user.subject for user in self._users(question))
@@ -554,8 +574,8 @@ class Api:
         guid = question.values["guid"]
         digest = read_guid(guid)
         for one in question.state.ids_of_digest(digest) if digest else ():
-            version = question.state.by_id(one.id, _prefix(one.context))
-            if version is not None and self._may_read_id(question, version):
+            version = self._readable(question, question.state.by_id(one.id, _prefix(one.context)))
+            if version is not None:
                 return self._id_reply(question, version, with_subject=False)
         raise schema_not_found(guid)
 
@@ -564,7 +584,7 @@ class Api:
         found = []
         for one in question.state.ids_of_digest(digest) if digest else ():
             version = question.state.by_id(one.id, _prefix(one.context))
-            if version is not None and self._may_read_id(question, version):
+            if self._readable(question, version) is not None:
                 found.append({"context": one.context, "id": one.id})
         return found
 
@@ -583,17 +603,18 @@ class Api:
                 subjects.add(subject)
         found: list[tuple[Version, list[str] | None]] = []
         for subject in sorted(subjects):
-            if not question.access.may(Right.READ, subject):
+            if not question.may_read(subject):
                 continue
             versions = state.versions(subject, which)
+            shown = [name for name in aliases[subject] if question.may_read(name)] if subject in aliases else None
             found += [
-                (version, aliases.get(subject))
+                (version, shown)
                 for version in (versions[-1:] if parameters.flag("latestOnly") else versions)
                 if not rule_type or rule_type in rule_types(version.rules)
             ]
         settings = self._service.settings
         page = question.page(found, settings.schema_limit, settings.most_schemas)
-        return [version_object(version, aliases=names) for version, names in page]
+        return [version_object(version, aliases=shown) for version, shown in page]
 
     # --- compatibility ---
 
@@ -603,12 +624,12 @@ class Api:
         version = question.state.version(question.subject, number)
         if version is None and number != LATEST:
             raise version_not_found(number)
-        schema = new_schema(body_object(question.body))
+        schema = question.new_schema(body_object(question.body))
         return spawn(self._test(question, schema, [] if version is None else [version]))
 
     def test_subject(self, question: Question) -> Answer:
         question.require(Right.READ, question.subject)
-        schema = new_schema(body_object(question.body))
+        schema = question.new_schema(body_object(question.body))
         return spawn(self._test(question, schema, list(reversed(question.state.versions(question.subject)))))
 
     async def _test(self, question: Question, schema: NewSchema, versions: list[Version]) -> Answer:
@@ -721,8 +742,19 @@ class Api:
 
     def contexts(self, question: Question) -> Answer:
         prefix = question.parameters.text("contextPrefix")
-        found = [context for context in question.state.contexts() if context.startswith(prefix)]
+        found = [
+            context
+            for context in question.state.contexts()
+            if context.startswith(prefix) and self._may_see(question, context)
+        ]
         return question.page(found, self._no_limit, self._no_limit)
+
+    @staticmethod
+    def _may_see(question: Question, context: str) -> bool:
+        """Whether something of the context may be read: its names are names of subjects, too."""
+        if context == DEFAULT_CONTEXT or question.access.may_configure(Right.READ):
+            return True
+        return any(map(question.may_read, question.state.subjects_covered(_prefix(context))))
 
     def delete_context(self, question: Question) -> Answer:
         question.require(Right.WRITE, None)

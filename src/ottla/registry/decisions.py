@@ -12,7 +12,7 @@ or raises `Refused`. What takes time (parsing, comparing) is done before, by a w
 errors a client sees.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -757,9 +757,11 @@ def mode_of(state: State, subject: str | None, *, in_scope: bool) -> str:
     return found
 
 
-def version_of(state: State, subject: str, number: int, *, deleted: bool) -> Version:
-    """A version of the subject, or of its namesake in another context. Raises `Refused`."""
-    version = state.version_anywhere(subject, number, deleted=deleted)
+def version_of(
+    state: State, subject: str, number: int, *, deleted: bool, may_read: Callable[[str], bool] = lambda name: True
+) -> Version:
+    """A version of the subject, or of its namesake in another context that may be read. Raises `Refused`."""
+    version = state.version_anywhere(subject, number, deleted=deleted, may_read=may_read)
     if version is None:
         if not state.has_subjects(subject, deleted=deleted):
             raise subject_not_found(subject)

@@ -1,6 +1,6 @@
 """Whether a schema is registered under a subject already: asked by clients, and before anything is registered."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ottla.registry.decisions import (
@@ -55,10 +55,11 @@ async def look_up_anywhere(
     normalize: bool,
     deleted: bool,
     fields_default: bool,
+    may_read: Callable[[str], bool] = lambda name: True,
 ) -> Version | None:
-    """The same, and for a subject without a context also in the other contexts."""
+    """The same, and for a subject without a context also in the other contexts, as far as they may be read."""
     first = True
-    for name in list(state.names_in_contexts(subject)):
+    for name in [name for name in state.names_in_contexts(subject) if may_read(name)]:
         try:
             found = await look_up(
                 state, texts, name, schema, normalize=normalize, deleted=deleted, fields_default=fields_default

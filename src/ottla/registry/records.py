@@ -19,15 +19,17 @@ when its tombstone is gone.
 Never write a key of another type: Confluent's reader dies of it.
 """
 
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Mapping
 from json import loads
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from ottla.base.errors import OttlaError
 from ottla.registry.entities import Malformed, Metadata, RuleSet, read_metadata, read_rules
 from ottla.registry.json_form import json_bytes
+from ottla.schemas.levels import Level
 from ottla.schemas.registry_port import Reference
 
 SCHEMA: Final = "SCHEMA"
@@ -42,6 +44,8 @@ TENANT: Final = "default"
 AVRO: Final = "AVRO"
 _OF_SUBJECTS: Final = (CONFIG, MODE, DELETE_SUBJECT, CLEAR_SUBJECT)
 _MAGICS: Final = (0, 1)
+_LARGEST_NUMBER: Final = (1 << 31) - 1
+_NUMBER: Final = re.compile("-?[0-9]{1,10}")
 
 _SCHEMA_MEMBERS: Final = frozenset(
     ("subject", "version", "id", "md5", "schemaType", "references", "metadata", "ruleSet", "schema", "deleted")
@@ -64,6 +68,15 @@ CONFIG_MEMBERS: Final = (
     "defaultRuleSet",
     "overrideRuleSet",
 )
+_CONFIG_KINDS: Final[Mapping[str, type]] = {
+    "alias": str,
+    "compatibilityLevel": str,
+    "compatibilityPolicy": str,
+    "compatibilityGroup": str,
+    "normalize": bool,
+    "validateFields": bool,
+    "validateNewSchemas": bool,
+}
 
 
 class Key(NamedTuple):
@@ -109,6 +122,11 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
     return found
 
 
+def is_number(value: object) -> TypeGuard[int]:
+    """Whether it may be an id or a version: these are `int` in Java, and ids have four bytes before each record."""
+    return type(value) is int and -_LARGEST_NUMBER <= value <= _LARGEST_NUMBER
+
+
 def read_key(data: bytes | None) -> Key:
     """Raises `UnreadableRecord`, also for types that are not known."""
     if data is None:
@@ -121,7 +139,7 @@ def read_key(data: bytes | None) -> Key:
         raise UnreadableRecord("the key's subject is no text")
     if kind == SCHEMA:
         version = found.get("version")
-        if subject is None or type(version) is not int or found.get("magic", 1) not in _MAGICS:
+        if subject is None or not is_number(version) or found.get("magic", 1) not in _MAGICS:
             raise UnreadableRecord("the key names no version of a subject")
         return Key(SCHEMA, subject, version)
     if kind in _OF_SUBJECTS:
@@ -156,8 +174,11 @@ def read_schema(key: Key, data: bytes) -> SchemaValue:
     found = _object(data, "the value")
     subject, version = found.get("subject", key.subject), found.get("version")
     id, text = found.get("id"), found.get("schema")
-    if not isinstance(subject, str) or type(version) is not int or type(id) is not int or not isinstance(text, str):
+    if not isinstance(subject, str) or not is_number(version) or not is_number(id) or not isinstance(text, str):
         raise UnreadableRecord("the value has no subject, version, id and schema")
+    kind = found.get("schemaType") or AVRO
+    if not isinstance(kind, str):
+        raise UnreadableRecord("the value's schemaType is no text")
     references = found.get("references")
     metadata, rules, digest = found.get("metadata"), found.get("ruleSet"), found.get("md5")
     try:
@@ -165,7 +186,7 @@ def read_schema(key: Key, data: bytes) -> SchemaValue:
             subject,
             version,
             id,
-            found.get("schemaType") or AVRO,
+            kind,
             text,
             () if not references else read_references(references),
             None if metadata is None else read_metadata(metadata),
@@ -202,9 +223,9 @@ def read_references(value: object) -> tuple[Reference, ...]:
         if not isinstance(one, dict):
             raise Malformed("a reference must be an object")
         name, subject, version = one.get("name"), one.get("subject"), one.get("version")
-        if isinstance(version, str) and version.lstrip("-").isdecimal():
+        if isinstance(version, str) and _NUMBER.fullmatch(version):
             version = int(version)
-        if not isinstance(name, str) or not isinstance(subject, str) or type(version) is not int:
+        if not isinstance(name, str) or not isinstance(subject, str) or not is_number(version):
             raise Malformed("a reference must have a name, a subject and a version")
         found.append(Reference(name, subject, version))
     return tuple(found)
@@ -244,6 +265,12 @@ def read_config(data: bytes) -> dict[str, Any]:
     except Malformed as problem:
         raise UnreadableRecord(str(problem)) from None
     found.pop("subject", None)
+    for name, value in found.items():
+        kind = _CONFIG_KINDS.get(name)
+        if kind is not None and value is not None and not isinstance(value, kind):
+            raise UnreadableRecord(f"the value's {name} is no {kind.__name__}")
+    if (found.get("compatibilityLevel") or "NONE") not in Level.__members__:
+        raise UnreadableRecord("the value's compatibilityLevel is none that is known")
     return {name: value for name, value in found.items() if name not in _PLACE_MEMBERS and value is not None}
 
 
@@ -303,4 +330,4 @@ def read_max_ids(data: bytes | None) -> dict[str, int]:
         return {}
     if not isinstance(found, dict):
         return {}
-    return {context: id for context, id in found.items() if type(id) is int}
+    return {context: id for context, id in found.items() if is_number(id)}

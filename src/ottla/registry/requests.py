@@ -17,7 +17,7 @@ from ottla.registry.entities import (
     read_rules,
 )
 from ottla.registry.json_form import json_text
-from ottla.registry.records import AVRO, read_references
+from ottla.registry.records import AVRO, is_number, read_references
 from ottla.registry.refusals import (
     bad_request,
     invalid_compatibility,
@@ -33,6 +33,7 @@ from ottla.schemas.schema import Entity, EntityKind
 
 _SURROGATES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _LARGEST_INT: Final = (1 << 31) - 1
+_NUMBER: Final = re.compile("[-+]?[0-9]{1,10}")
 
 CONFIG_FIELDS: Final[Mapping[str, str]] = {
     "alias": "alias",
@@ -79,10 +80,9 @@ class Parameters:
         text = self.text(name)
         if not text:
             return default
-        try:
-            return int(text)
-        except ValueError:
-            raise not_found() from None
+        if not _NUMBER.fullmatch(text):
+            raise not_found()
+        return int(text)
 
 
 def segments_of(path: str) -> list[str]:
@@ -101,8 +101,7 @@ def version_number(text: str) -> int:
     text = text.strip()
     if text.lower() == "latest":
         return LATEST
-    digits = text[1:] if text[:1] in ("-", "+") else text
-    if not digits.isdecimal() or not digits.isascii():
+    if not _NUMBER.fullmatch(text):
         raise invalid_version(text)
     number = int(text)
     if not 0 < number <= _LARGEST_INT and number != LATEST:
@@ -111,7 +110,7 @@ def version_number(text: str) -> int:
 
 
 def id_number(text: str) -> int:
-    if not text.lstrip("-").isdecimal() or not text.isascii():
+    if not _NUMBER.fullmatch(text):
         raise not_found()
     return int(text)
 
@@ -137,6 +136,8 @@ def _field(found: Mapping[str, Any], name: str, kind: type, what: str) -> Any:
     value = found.get(name)
     if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
         raise bad_request(f"{name} must be {what}")
+    if kind is int and value is not None and not is_number(value):
+        raise bad_request(f"{name} must be a number of 32 bits")
     return value
 
 

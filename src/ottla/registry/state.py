@@ -13,7 +13,7 @@ the one that is served. Copies share what they are made of until one of the two 
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -411,22 +411,22 @@ class State:
         version = found.get(number)
         return version if version is not None and (deleted or not version.deleted) else None
 
-    def version_anywhere(self, subject: str, number: int, *, deleted: bool = False) -> Version | None:
+    def version_anywhere(
+        self, subject: str, number: int, *, deleted: bool = False, may_read: Callable[[str], bool] = lambda name: True
+    ) -> Version | None:
         """The same, and if the name is without a context and not there, in the other contexts."""
-        for name in self._names_in_contexts(subject):
+        for name in self.names_in_contexts(subject):
             version = self.version(name, number, deleted=deleted)
-            if version is not None:
+            if version is not None and may_read(name):
                 return version
         return None
 
-    def _names_in_contexts(self, subject: str) -> Iterator[str]:
+    def names_in_contexts(self, subject: str) -> Iterator[str]:
         yield subject
         read = read_name(subject)
         if not read.is_qualified:
             for context in self.contexts()[1:]:
                 yield f":{context}:{read.subject}"
-
-    names_in_contexts = _names_in_contexts
 
     def by_digest(self, subject: str, digest: bytes) -> tuple[int, Mapping[str, int]] | None:
         """The id of a schema in the context of a subject, and the versions that it is of subjects."""
@@ -444,7 +444,7 @@ class State:
         context = self._contexts.get(read.context)
         if not read.subject:
             return None if context is None else self._any_user(context, id)
-        for name in self._names_in_contexts(subject):
+        for name in self.names_in_contexts(subject):
             number = self._number_of(name, id)
             if number is not None:
                 return self._subjects[name][number]

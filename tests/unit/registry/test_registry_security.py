@@ -126,6 +126,69 @@ def test_listings_and_ids_show_what_one_may_read(secured: Secured) -> None:
     assert secured.ask("reader", "GET", f"/schemas/guids/{guid}/ids")[1] == []
 
 
+SECRET = '{"type":"record","name":"Secret","fields":[{"name":"password","type":"string"}]}'
+
+
+def test_a_namesake_in_a_context_that_one_may_not_read_is_not_there(secured: Secured) -> None:
+    """A name without a context is looked for in all of them."""
+    assert secured.ask("admin", "POST", "/subjects/:.hidden:orders-new/versions", {"schema": SECRET})[0] == 200
+    assert secured.ask("admin", "GET", "/subjects/orders-new/versions/1")[0] == 200
+    for method, target, body in (
+        ("GET", "/subjects/orders-new/versions/1", None),
+        ("GET", "/subjects/orders-new/versions/latest/schema", None),
+        ("POST", "/subjects/orders-new", {"schema": SECRET}),
+    ):
+        assert secured.ask("reader", method, target, body)[0] == 404, target
+    assert secured.ask("admin", "GET", "/contexts")[1] == [".", ".hidden"]
+    assert secured.ask("reader", "GET", "/contexts")[1] == ["."]
+
+
+def test_a_schema_refers_only_to_what_its_writer_may_read(secured: Secured) -> None:
+    """Or else `format=resolved` would show it, and errors would tell whether it is there."""
+    assert secured.ask("admin", "POST", "/subjects/secret/versions", {"schema": SECRET})[0] == 200
+    text = INT.replace("]}", ',{"name":"s","type":["null","Secret"],"default":null}]}')
+    for subject in ("secret", "not-there"):
+        body = {"schema": text, "references": [{"name": "Secret", "subject": subject, "version": 1}]}
+        for user, target in (
+            ("writer", "/subjects/orders-value/versions?format=resolved"),
+            ("reader", "/subjects/orders-value?format=resolved"),
+            ("reader", "/compatibility/subjects/orders-value/versions?verbose=true"),
+            ("reader", "/compatibility/subjects/orders-value/versions/1?verbose=true"),
+        ):
+            assert secured.ask(user, "POST", target, body)[0] == 403, target
+
+
+def test_what_refers_to_a_version_and_what_else_has_an_id_is_shown_as_far_as_one_may_read_it(secured: Secured) -> None:
+    body = {
+        "schema": '{"type":"record","name":"Z","fields":[{"name":"a","type":"R"}]}',
+        "references": [{"name": "R", "subject": "orders-value", "version": 1}],
+    }
+    id = secured.ask("admin", "POST", "/subjects/clicks-key/versions", body)[1]["id"]
+    assert secured.ask("admin", "GET", "/subjects/orders-value/versions/1/referencedby")[1] == [id]
+    assert secured.ask("reader", "GET", "/subjects/orders-value/versions/1/referencedby")[1] == []
+    secured.ask("admin", "POST", "/subjects/hidden/versions", {"schema": '"bytes"'})
+    id = secured.ask("admin", "POST", "/subjects/orders-last/versions", {"schema": '"bytes"'})[1]["id"]
+    assert secured.ask("admin", "GET", f"/schemas/ids/{id}?subject=none")[1]["subject"] == "hidden"
+    assert secured.ask("reader", "GET", f"/schemas/ids/{id}?subject=none")[1]["subject"] == "orders-last"
+    for name in ("orders-alias", "hidden-alias"):
+        assert secured.ask("admin", "PUT", f"/config/{name}", {"alias": "orders-value"})[0] == 200
+    found = {one["subject"]: one.get("aliases") for one in secured.ask("reader", "GET", "/schemas?aliases=true")[1]}
+    assert found["orders-value"] == ["orders-alias"]
+
+
+def test_a_right_on_all_subjects_is_none_on_what_is_global(secured: Secured) -> None:
+    found = json.loads(secured.path.read_bytes())
+    found["permissions"].append({"username": "writer", "operation": "Write", "resource": "Subject:.*"})
+    secured.path.write_bytes(json.dumps(found).encode())
+    secured.timers.advance(3_000)
+    assert secured.ask("writer", "PUT", "/config/clicks-value", {"compatibility": "NONE"})[0] == 200
+    for path in ("", "/:.__GLOBAL:"):
+        assert secured.ask("writer", "GET", f"/config{path}")[0] == 403
+        assert secured.ask("writer", "PUT", f"/config{path}", {"compatibility": "NONE"})[0] == 403
+        assert secured.ask("writer", "PUT", f"/mode{path}", {"mode": "READONLY"})[0] == 403
+        assert secured.ask("writer", "DELETE", f"/mode{path}")[0] == 403
+
+
 @pytest.mark.parametrize(
     ("user", "method", "target", "body", "status"),
     [
