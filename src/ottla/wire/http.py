@@ -192,27 +192,37 @@ class RequestReader:
         _feed(self, data)
         return found
 
-    def _again(self, data: memoryview) -> None:
+    def _again(self) -> None:
         """The parser takes what follows an offer to change the protocol for another one: also the request's body. So
-        its head is told again, without the offer.
+        its head is told again, without the offer. Raises `BadHttp` for CONNECT, which is an offer by itself.
         """
         found = self._message.done
+        request: HttpRequest = found[-1]
+        if request.method == "CONNECT":
+            raise BadHttp(400, "this is no proxy: CONNECT is not served")
         self._begin()
         self._message.done = found
-        request: HttpRequest = found[-1]
         if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
             found.pop()
             headers = {name: value for name, value in request.headers.items() if name not in _OFFER}
-            _feed(self, request_bytes(request.method, request.target, headers.pop("host", ""), None, headers))
-        if data:
-            _feed(self, data)
+            self._parser.feed_data(
+                request_bytes(request.method, request.target, headers.pop("host", ""), None, headers)
+            )
 
 
 def _feed(reader: RequestReader, data: bytes | bytearray | memoryview) -> None:
+    """In one loop: a client may send hundreds of offers at once."""
+    left = memoryview(data)
     try:
-        reader._parser.feed_data(data)
-    except HttpParserUpgrade as upgrade:
-        reader._again(memoryview(data)[upgrade.args[0] :])
+        while True:
+            try:
+                reader._parser.feed_data(left)
+                return
+            except HttpParserUpgrade as upgrade:
+                left = left[upgrade.args[0] :]
+                reader._again()
+                if not left:
+                    return
     except HttpParserError as problem:
         cause = problem.__context__
         if isinstance(cause, BadHttp):

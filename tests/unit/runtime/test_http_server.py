@@ -253,3 +253,14 @@ def test_a_server_that_stops_gives_the_replies_that_it_owes() -> None:
     (reply,) = waiting.replies()
     assert (reply.body, reply.keeps_alive) == (b"done", False)
     assert scene.server.drain()
+
+
+def test_replies_that_a_client_does_not_take_are_not_made() -> None:
+    """A few kilobytes of requests may ask for gigabytes."""
+    scene = Scene()
+    client = scene.client()
+    client.ask(*["/large"] * 200)
+    assert len(scene.callers) < 20, "a megabyte is made ahead"
+    assert [len(reply.body) for reply in client.replies()] == [100_000] * 200
+    client.ask("/a")
+    assert bodies(client) == [b"/a"]

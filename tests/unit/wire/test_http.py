@@ -129,3 +129,14 @@ def test_a_request_of_a_client_is_one_to_a_server() -> None:
     ]
     with pytest.raises(ValueError, match="line break"):
         request_bytes("GET", "/", "host", None, {"X": "1\r\nY: 2"})
+
+
+def test_a_thousand_offers_at_once_are_a_thousand_requests() -> None:
+    offer = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    assert len(RequestReader(16 << 10, 1 << 20).take(offer * 1_000)) == 1_000
+
+
+@pytest.mark.parametrize("body", [b"", b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n"])
+def test_nobody_is_connected_elsewhere(body: bytes) -> None:
+    with pytest.raises(BadHttp, match="this is no proxy"):
+        RequestReader(16 << 10, 1 << 20).take(b"CONNECT a:80 HTTP/1.1\r\nHost: x\r\n" + body + b"\r\nabcde")

@@ -2,8 +2,9 @@
 
 Theory of operation. A connection reads requests and hands them on one by one: the next when the one before has its
 reply. What a client sends ahead waits; beyond `MOST_AHEAD` requests nothing more is read. So a client costs at most its
-limits: a head, a body, what was received at once, and the replies that it does not take. A client has `request_s` for
-a request once it has begun, and `idle_s` between two. If it takes longer, or does not take its replies, it is closed.
+limits: a head, a body, what was received at once, and a megabyte of replies that it does not take. A client has
+`request_s` for a request once it has begun, and `idle_s` between two. If it takes longer, or does not take its replies,
+it is closed.
 What is refused before all of it was read is read on and dropped for a moment: or else the client would see a reset
 connection in place of the reason. When all places are taken, a connection that has waited for its client for a second
 or more gives its place up: an idle one first, then one of a client that is slow with its request or with its reply. So
@@ -36,6 +37,8 @@ _SCRATCH_BYTES: Final = 64 << 10
 _SWEEP_S: Final = 1.0
 _DROPPING_S: Final = 2.0
 _LEAST_WAIT_S: Final = 1.0
+_MOST_UNSENT: Final = 1 << 20
+"""Bytes of replies that wait for a client. Beyond that its next request waits too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +338,7 @@ class HttpConnection:
             return
         self._is_busy = True
         server = self._server
-        while self._asked is None and self._ahead and self._is_open and not self._closes:
+        while self._asked is None and self._ahead and self._takes_more:
             request = self._asked = self._ahead.popleft()
             self._number += 1
             number = self._number
@@ -351,6 +354,11 @@ class HttpConnection:
                 if self._asked is request:
                     respond(server.on_bad(500, "Internal Server Error"))
         self._is_busy = False
+
+    @property
+    def _takes_more(self) -> bool:
+        """Whether another request may be answered: replies that the client does not take are not made."""
+        return self._is_open and not self._closes and self._outbox.buffered < _MOST_UNSENT
 
     # Out
 
@@ -383,8 +391,13 @@ class HttpConnection:
             return
         try:
             self._outbox.send(self._transport)
+            while not self._outbox and self._ahead and self._asked is None and not self._is_busy and self._takes_more:
+                self._next()  # Requests that had to wait until replies had left.
+                self._outbox.send(self._transport)
         except OSError:
             self.close()
+            return
+        if not self._is_open:
             return
         self.moved_s = self._server.now_s()
         waits = bool(self._outbox)
