@@ -1,10 +1,14 @@
 """Registries whose leader is killed, paused and cut off under ten writers: no id twice, and no 200 lost."""
 
+import json
+
 import pytest
 
 from ottla.records.builder import BatchBuilder
 from ottla.registry.election import Election
 from ottla.registry.log_writer import LogWriter
+from ottla.runtime.http.http_server import Caller
+from ottla.wire.http import HttpRequest
 from tests.sim.simulated_registries import Scene
 
 SEEDS = (2, 3, 5)
@@ -32,6 +36,48 @@ def test_three_brokers_that_die_too(seed: int) -> None:
         scene.simulation.run_for(3_000)
     scene.settle()
     scene.check()
+
+
+def asked(scene: Scene, text: str) -> list[bytes]:
+    """The replies to a registration at the one registry, as they come."""
+    registry = scene.registries[0].registry
+    assert registry is not None
+    replies: list[bytes] = []
+    body = json.dumps({"schema": text}).encode()
+    request = HttpRequest("POST", "/subjects/s/versions", {}, body)
+    registry._handle(request, Caller("http", "10.0.0.1", None), replies.append)
+    return replies
+
+
+def answered(scene: Scene, replies: list[bytes]) -> bytes:
+    scene.simulation.run_until(lambda: bool(replies), 10_000)
+    return replies[0]
+
+
+def test_a_schema_that_the_topic_does_not_take_ends_a_term_once_and_not_each_time() -> None:
+    """What was decided after it may rest on it, so the first one costs the term. A client could keep others waiting."""
+    scene = Scene(1, registries=1, writers=0)
+    registry = scene.registries[0].registry
+    assert registry is not None
+    before = registry.driver.writer.epoch
+    doc = '"' * 350_000  # Four bytes each, in a record.
+    large = json.dumps({"type": "record", "name": "R", "doc": doc, "fields": []})
+    for _ in range(5):
+        assert b"too large" in answered(scene, asked(scene, large))
+    assert registry.driver.writer.epoch <= before + 1
+    assert answered(scene, asked(scene, '"string"')).startswith(b"HTTP/1.1 200")
+
+
+def test_a_change_that_waits_for_the_lead_waits_on_when_the_topic_begins_anew() -> None:
+    """It was passed on to the leader, which is this registry, which was not ready, and so passed it on …"""
+    scene = Scene(1, registries=1, writers=0)
+    registry = scene.registries[0].registry
+    assert registry is not None
+    registry.driver._begin_term()
+    replies = asked(scene, '"string"')
+    scene.simulation.run_until(lambda: not registry.driver._texts._under_way, 10_000)
+    registry.driver._begin_again()
+    assert answered(scene, replies).startswith(b"HTTP/1.1 200")
 
 
 def test_without_epochs_and_leases_it_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:

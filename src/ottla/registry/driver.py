@@ -201,7 +201,8 @@ class Driver:
 
     def _begin_again(self) -> None:
         _log.error("%s begins anew: it was deleted and created again", self._partition.topic)
-        self._end_term("the topic begins anew")
+        if not self.election.leads:
+            self._end_term("the topic begins anew")
         self.state = State(self._settings.default_level)
         self.next_offset = 0
         self._own.clear()
@@ -309,6 +310,8 @@ class Driver:
         while True:
             if self._ahead is None and self.election.leads:
                 await self._leading
+            if self._is_closed:
+                raise store_failed("the registry stops")
             ahead, term = self._ahead, self._term
             if ahead is None:
                 raise NotLeader
@@ -332,6 +335,8 @@ class Driver:
         if not decision.records:
             await self._settle(term)
             return decision.reply
+        if self.writer.is_too_large(decision.records):
+            raise schema_too_large()
         now_ms = self._world.clock.now_ms()
         for record in decision.records:
             ahead.replay(record.key, record.value, now_ms)

@@ -157,10 +157,12 @@ class Front:
         reply(200, response)
 
     def _keep(self, key: tuple[str, str | None], response: bytes) -> None:
-        if len(self._kept) >= _MOST_KEPT or self._kept_bytes + len(response) > _MOST_KEPT_BYTES:
+        target, accept = key
+        size = len(response) + len(target) + len(accept or "")  # A client may ask for nothing, at length.
+        if len(self._kept) >= _MOST_KEPT or self._kept_bytes + size > _MOST_KEPT_BYTES:
             self.on_state_changed()
         self._kept[key] = response
-        self._kept_bytes += len(response)
+        self._kept_bytes += size
 
     def _refuse(self, request: HttpRequest, refused: Refused, reply: Callable[[int, bytes], None]) -> None:
         headers = self._gate.challenge() if refused.status == 401 and self._gate is not None else ()

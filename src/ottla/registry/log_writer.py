@@ -33,6 +33,8 @@ _LAST_WITH_NAMES: Final = 12
 _TRANSACTION_TIMEOUT_MS: Final = 60_000
 _MOST_BATCH_BYTES: Final = 512 << 10
 _RECORD_OVERHEAD: Final = 64
+_REFUSED_S: Final = 60.0
+_TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 _MOVED: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 _FENCED: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 _NEXT_EPOCH: Final = (*_FENCED, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
@@ -86,6 +88,9 @@ class LogWriter:
         self._is_uncertain = False
         """Whether an earlier attempt at the batch that is under way may have written it."""
         self._is_flush_due = False
+        self._refused_bytes = 0
+        """The size of what the topic did not take, until `_refused_until_s`."""
+        self._refused_until_s = 0.0
         self.batches = 0
         self.on_ended: Callable[[str], None] = lambda why: None
         """Told when a term ends because it cannot go on."""
@@ -129,11 +134,17 @@ class LogWriter:
         """Whether a record that was read is one that is being written."""
         return any((key, value) in entry.records for entry in self._under_way)
 
+    def is_too_large(self, records: Iterable[Record]) -> bool:
+        """Whether the topic has refused something that was no larger, not long ago. Such a refusal ends the term, since
+        what was decided meanwhile may rest on it: a client must not be able to do that again and again."""
+        if self._cluster.world.now_s() >= self._refused_until_s:
+            return False
+        return _size(records) >= self._refused_bytes
+
     def append(self, records: Iterable[Record], timestamp_ms: int) -> Promise[int]:
         """The offset of the last one, when all are committed. Rejected with `WritingEnded`."""
         given = tuple(records)
-        size = sum(len(one.key) + len(one.value or b"") + _RECORD_OVERHEAD for one in given)
-        entry = _Entry(given, timestamp_ms, size, Promise())
+        entry = _Entry(given, timestamp_ms, _size(given), Promise())
         self._waiting.append(entry)
         if not self._is_flush_due and not self._under_way:
             self._is_flush_due = True  # What comes in one turn goes together.
@@ -223,6 +234,9 @@ class LogWriter:
         """The term cannot go on: it was fenced, or the log is not as it should be."""
         uncertain = self._is_uncertain
         why = str(problem)
+        if problem.code in _TOO_LARGE and len(self._under_way) == 1:
+            self._refused_bytes = self._under_way[0].size
+            self._refused_until_s = self._cluster.world.now_s() + _REFUSED_S
         self._number += 1
         under_way, self._under_way = self._under_way, []
         waiting, self._waiting = self._waiting, deque()
@@ -287,7 +301,11 @@ class TooLarge(WritingEnded):
     """A record is larger than the topic takes."""
 
 
+def _size(records: Iterable[Record]) -> int:
+    return sum(len(one.key) + len(one.value or b"") + _RECORD_OVERHEAD for one in records)
+
+
 def _ended(problem: KafkaError, uncertain: bool) -> WritingEnded:
-    if problem.code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
+    if problem.code in _TOO_LARGE:
         return TooLarge(str(problem), is_uncertain=False)
     return WritingEnded(str(problem), is_uncertain=uncertain)

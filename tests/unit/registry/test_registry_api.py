@@ -683,3 +683,9 @@ def test_everything_is_one_json_object_or_list(filled: Scene) -> None:
     assert isinstance(body("/v1/metadata/id"), dict)
     assert isinstance(body("/v1/metadata/version"), dict)
     assert isinstance(body("/_health"), dict)
+
+
+def test_what_is_kept_of_long_questions_is_counted(scene: Scene) -> None:
+    for number in range(5_000):
+        scene.get(f"/subjects?subjectPrefix={number}{'x' * 15_000}")
+    assert sum(len(target) + len(response) for (target, _), response in scene.front._kept.items()) <= 64 << 20
