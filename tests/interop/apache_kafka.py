@@ -14,6 +14,7 @@ Needs `java` (17 or later), and `mvn` once per version to fill the cache in `$XD
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -94,10 +95,13 @@ def libraries(version: str = VERSION, pom: str = POM, name: str = "apache-kafka"
         if shutil.which("mvn") is None:
             raise ApacheKafkaError(f"{name} {version} is not in {home}, and there is no `mvn` to download it with")
         home.mkdir(parents=True, exist_ok=True)
-        (home / "pom.xml").write_text(pom.format(version=version))
-        copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"]
-        subprocess.run(copy, cwd=home, check=True, timeout=900)
-        ready.touch()
+        with (home / "lock").open("w") as lock:  # Several workers may come here at once; the last to write would win.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not ready.exists():
+                (home / "pom.xml").write_text(pom.format(version=version))
+                copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"]
+                subprocess.run(copy, cwd=home, check=True, timeout=900)
+                ready.touch()
     return jars
 
 
