@@ -1,7 +1,7 @@
 """Groups with their members: consumer groups of both protocols (KIP-848), and classic groups of any kind."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 from ottla.base.errors import ProtocolError
 from ottla.base.ids import TopicPartition
@@ -15,6 +15,9 @@ from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import GroupIdNotFound, InvalidGroupId, KafkaError, UnsupportedVersion, error_for
 from ottla.client.topic_partition import Broker
 from ottla.wire import messages
+from ottla.wire.message import Message
+
+D = TypeVar("D")
 
 
 class GroupMember(NamedTuple):
@@ -100,6 +103,25 @@ async def describe_classic_groups(
     )
 
 
+async def describe_each(
+    asking: Asking,
+    call: str,
+    group_ids: Iterable[str],
+    request: Callable[[list[str]], Message],
+    described: Callable[[Any, Broker], Outcome[D]],
+    timeout: float | None,
+) -> Results[str, D]:
+    """Groups of a kind that has an API of its own: each coordinator is asked for its groups."""
+    deadline = asking.deadline(timeout)
+
+    async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[D]]:
+        response = await asking.once(node_id, request(left), deadline)
+        coordinator = asking.cluster.view.brokers[node_id]
+        return {one.group_id: described(one, coordinator) for one in response.groups}
+
+    return await asking.each(call, group_ids, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline)
+
+
 async def _new_protocol(
     asking: Asking, node_id: int, group_ids: list[str], include_operations: bool, deadline: Deadline
 ) -> dict[str, Outcome[ConsumerGroupDescription]]:
@@ -120,9 +142,9 @@ async def _new_protocol(
     }
 
 
-def _consumer_group(told: Any, coordinator: Broker) -> Outcome[ConsumerGroupDescription]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
+def _consumer_group(answer: Any, coordinator: Broker) -> Outcome[ConsumerGroupDescription]:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message)
     members = tuple(
         GroupMember(
             one.member_id,
@@ -137,19 +159,19 @@ def _consumer_group(told: Any, coordinator: Broker) -> Outcome[ConsumerGroupDesc
             tuple(one.subscribed_topic_names),
             one.subscribed_topic_regex or None,
         )
-        for one in told.members
+        for one in answer.members
     )
     return ConsumerGroupDescription(
-        told.group_id,
+        answer.group_id,
         GroupType.CONSUMER,
-        named(GroupState, told.group_state, GroupState.UNKNOWN),
+        named(GroupState, answer.group_state, GroupState.UNKNOWN),
         False,
         members,
-        told.assignor_name,
+        answer.assignor_name,
         coordinator,
-        operations(told.authorized_operations),
-        told.group_epoch,
-        told.assignment_epoch,
+        operations(answer.authorized_operations),
+        answer.group_epoch,
+        answer.assignment_epoch,
     )
 
 
@@ -170,30 +192,30 @@ async def _classic_protocol(
     return {group.group_id: _classic_group(group, coordinator) for group in response.groups}
 
 
-def _classic_group(told: Any, coordinator: Broker) -> Outcome[ClassicGroupDescription]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
+def _classic_group(answer: Any, coordinator: Broker) -> Outcome[ClassicGroupDescription]:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message)
     return ClassicGroupDescription(
-        told.group_id,
-        told.protocol_type,
-        told.protocol_data,
-        named(GroupState, told.group_state, GroupState.UNKNOWN),
-        tuple(_classic_member(one, told.protocol_type) for one in told.members),
+        answer.group_id,
+        answer.protocol_type,
+        answer.protocol_data,
+        named(GroupState, answer.group_state, GroupState.UNKNOWN),
+        tuple(_classic_member(one, answer.protocol_type) for one in answer.members),
         coordinator,
-        operations(told.authorized_operations),
+        operations(answer.authorized_operations),
     )
 
 
-def _classic_member(told: Any, protocol: str) -> GroupMember:
+def _classic_member(answer: Any, protocol: str) -> GroupMember:
     from ottla.client.membership.classic.consumer_protocol import read_assignment
 
     assignment: tuple[TopicPartition, ...] = ()
-    if protocol == CONSUMER_PROTOCOL and told.member_assignment:
+    if protocol == CONSUMER_PROTOCOL and answer.member_assignment:
         try:
-            assignment = read_assignment(bytes(told.member_assignment))
+            assignment = read_assignment(bytes(answer.member_assignment))
         except ProtocolError:  # an application that says it is a consumer may write there what it likes
             assignment = ()
-    return GroupMember(told.member_id, told.group_instance_id, told.client_id, told.client_host, assignment)
+    return GroupMember(answer.member_id, answer.group_instance_id, answer.client_id, answer.client_host, assignment)
 
 
 def _as_consumers(classic: Outcome[ClassicGroupDescription]) -> Outcome[ConsumerGroupDescription]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.asking import Asking, is_about_the_coordinator
-from ottla.client.admin.groups.describing import assigned
+from ottla.client.admin.groups.describing import assigned, describe_each
 from ottla.client.admin.groups.listing import GroupState
 from ottla.client.admin.groups.offsets import Groups, asked_for
 from ottla.client.admin.known_values import named
@@ -56,24 +56,18 @@ async def describe_share_groups(
     timeout: float | None = None,
 ) -> Results[str, ShareGroupDescription]:
     """Share groups with their members. Fails with `GroupIdNotFound` where there is no such group."""
-    deadline = asking.deadline(timeout)
 
-    async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[ShareGroupDescription]]:
-        request = messages.ShareGroupDescribeRequest(
+    def request(left: list[str]) -> messages.ShareGroupDescribeRequest:
+        return messages.ShareGroupDescribeRequest(
             group_ids=left, include_authorized_operations=include_authorized_operations
         )
-        response = await asking.once(node_id, request, deadline)
-        coordinator = asking.cluster.view.brokers[node_id]
-        return {one.group_id: _share_group(one, coordinator) for one in response.groups}
 
-    return await asking.each(
-        "describe_share_groups", group_ids, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline
-    )
+    return await describe_each(asking, "describe_share_groups", group_ids, request, _share_group, timeout)
 
 
-def _share_group(told: Any, coordinator: Broker) -> Outcome[ShareGroupDescription]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
+def _share_group(answer: Any, coordinator: Broker) -> Outcome[ShareGroupDescription]:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message)
     members = (
         ShareGroupMember(
             one.member_id,
@@ -84,17 +78,17 @@ def _share_group(told: Any, coordinator: Broker) -> Outcome[ShareGroupDescriptio
             assigned(one.assignment),
             one.rack_id,
         )
-        for one in told.members
+        for one in answer.members
     )
     return ShareGroupDescription(
-        told.group_id,
-        named(GroupState, told.group_state, GroupState.UNKNOWN),
+        answer.group_id,
+        named(GroupState, answer.group_state, GroupState.UNKNOWN),
         tuple(members),
-        told.assignor_name,
+        answer.assignor_name,
         coordinator,
-        operations(told.authorized_operations),
-        told.group_epoch,
-        told.assignment_epoch,
+        operations(answer.authorized_operations),
+        answer.group_epoch,
+        answer.assignment_epoch,
     )
 
 
@@ -132,11 +126,11 @@ async def list_share_group_offsets(
     )
 
 
-def _start_offsets(told: Any) -> Outcome[dict[TopicPartition, SharePartitionOffset | None]]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
+def _start_offsets(answer: Any) -> Outcome[dict[TopicPartition, SharePartitionOffset | None]]:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message)
     offsets: dict[TopicPartition, SharePartitionOffset | None] = {}
-    for topic in told.topics:
+    for topic in answer.topics:
         for one in topic.partitions:
             if one.error_code:
                 return error_for(one.error_code, one.error_message)

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ottla.client.admin.asking import Asking
+from ottla.client.admin.groups.describing import describe_each
 from ottla.client.admin.groups.listing import GroupState
 from ottla.client.admin.known_values import named
 from ottla.client.admin.operations import Operations, operations
 from ottla.client.admin.results import Outcome, Results
-from ottla.client.admin.routing import by_coordinator
-from ottla.client.cluster.coordinators import CoordinatorKind
 from ottla.client.errors import error_for
 from ottla.client.topic_partition import Broker
 from ottla.wire import messages
@@ -83,77 +82,71 @@ async def describe_streams_groups(
     timeout: float | None = None,
 ) -> Results[str, StreamsGroupDescription]:
     """Streams groups with topology and members. Fails with `GroupIdNotFound` where there is no such group."""
-    deadline = asking.deadline(timeout)
 
-    async def ask(node_id: int, left: list[str]) -> dict[str, Outcome[StreamsGroupDescription]]:
-        request = messages.StreamsGroupDescribeRequest(
+    def request(left: list[str]) -> messages.StreamsGroupDescribeRequest:
+        return messages.StreamsGroupDescribeRequest(
             group_ids=left, include_authorized_operations=include_authorized_operations
         )
-        response = await asking.once(node_id, request, deadline)
-        coordinator = asking.cluster.view.brokers[node_id]
-        return {one.group_id: _group(one, coordinator) for one in response.groups}
 
-    return await asking.each(
-        "describe_streams_groups", group_ids, by_coordinator(asking, CoordinatorKind.GROUP, ask, deadline), deadline
-    )
+    return await describe_each(asking, "describe_streams_groups", group_ids, request, _group, timeout)
 
 
-def _group(told: Any, coordinator: Broker) -> Outcome[StreamsGroupDescription]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
-    topology = told.topology
+def _group(answer: Any, coordinator: Broker) -> Outcome[StreamsGroupDescription]:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message)
+    topology = answer.topology
     return StreamsGroupDescription(
-        told.group_id,
-        named(GroupState, told.group_state, GroupState.UNKNOWN),
-        told.group_epoch,
-        told.assignment_epoch,
+        answer.group_id,
+        named(GroupState, answer.group_state, GroupState.UNKNOWN),
+        answer.group_epoch,
+        answer.assignment_epoch,
         None if topology is None else topology.epoch,
         () if topology is None else tuple(map(_subtopology, topology.subtopologies or ())),
-        tuple(map(_member, told.members)),
+        tuple(map(_member, answer.members)),
         coordinator,
-        operations(told.authorized_operations),
+        operations(answer.authorized_operations),
     )
 
 
-def _subtopology(told: Any) -> Subtopology:
+def _subtopology(answer: Any) -> Subtopology:
     return Subtopology(
-        told.subtopology_id,
-        tuple(told.source_topics),
-        tuple(told.repartition_sink_topics),
-        tuple(map(_internal_topic, told.state_changelog_topics)),
-        tuple(map(_internal_topic, told.repartition_source_topics)),
+        answer.subtopology_id,
+        tuple(answer.source_topics),
+        tuple(answer.repartition_sink_topics),
+        tuple(map(_internal_topic, answer.state_changelog_topics)),
+        tuple(map(_internal_topic, answer.repartition_source_topics)),
     )
 
 
-def _internal_topic(told: Any) -> InternalTopic:
-    config = {one.key: one.value for one in told.topic_configs}
-    return InternalTopic(told.name, told.partitions, told.replication_factor, config)
+def _internal_topic(answer: Any) -> InternalTopic:
+    config = {one.key: one.value for one in answer.topic_configs}
+    return InternalTopic(answer.name, answer.partitions, answer.replication_factor, config)
 
 
-def _member(told: Any) -> StreamsMember:
-    endpoint = told.user_endpoint
+def _member(answer: Any) -> StreamsMember:
+    endpoint = answer.user_endpoint
     return StreamsMember(
-        told.member_id,
-        told.member_epoch,
-        told.instance_id,
-        told.rack_id,
-        told.client_id,
-        told.client_host,
-        told.topology_epoch,
-        told.process_id,
+        answer.member_id,
+        answer.member_epoch,
+        answer.instance_id,
+        answer.rack_id,
+        answer.client_id,
+        answer.client_host,
+        answer.topology_epoch,
+        answer.process_id,
         None if endpoint is None else (endpoint.host, endpoint.port),
-        {one.key: one.value for one in told.client_tags},
-        {StreamsTask(one.subtopology_id, one.partition): one.offset for one in told.task_offsets},
-        {StreamsTask(one.subtopology_id, one.partition): one.offset for one in told.task_end_offsets},
-        _tasks(told.assignment),
-        _tasks(told.target_assignment),
-        told.is_classic,
+        {one.key: one.value for one in answer.client_tags},
+        {StreamsTask(one.subtopology_id, one.partition): one.offset for one in answer.task_offsets},
+        {StreamsTask(one.subtopology_id, one.partition): one.offset for one in answer.task_end_offsets},
+        _tasks(answer.assignment),
+        _tasks(answer.target_assignment),
+        answer.is_classic,
     )
 
 
-def _tasks(told: Any) -> StreamsTasks:
-    return StreamsTasks(*map(_flat, (told.active_tasks, told.standby_tasks, told.warmup_tasks)))
+def _tasks(answer: Any) -> StreamsTasks:
+    return StreamsTasks(*map(_flat, (answer.active_tasks, answer.standby_tasks, answer.warmup_tasks)))
 
 
-def _flat(told: Any) -> tuple[StreamsTask, ...]:
-    return tuple(StreamsTask(one.subtopology_id, partition) for one in told for partition in one.partitions)
+def _flat(answer: Any) -> tuple[StreamsTask, ...]:
+    return tuple(StreamsTask(one.subtopology_id, partition) for one in answer for partition in one.partitions)
