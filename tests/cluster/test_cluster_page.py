@@ -133,7 +133,7 @@ def test_balance_drain_and_roll(shell: Shell) -> None:
     assert "broker 4 has no replicas" in shell.run(drain)
     shell.run(undrain)
     shell.run("ottla cluster kill 4")
-    assert "broker 4 is no part of the cluster any more" in shell.run(remove)
+    assert "broker 4 is not part of the cluster any more" in shell.run(remove)
 
 
 def test_one_machines_cores(shell: Shell) -> None:

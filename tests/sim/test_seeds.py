@@ -36,7 +36,7 @@ OFTEN_REACHED_IN = {
     "a broker registered again": "cuts",
     "an eligible leader was elected": "leaders",
     "a damaged snapshot of the metadata was done without": "files",
-    "the directory of a replica was told again": "moves",  # The usual ones have one directory, and little to tell.
+    "the directory of a replica was reported again": "moves",  # The usual ones have one directory, and little to tell.
 }
 """By mark: the profile whose runs get there more often than the usual ones."""
 

@@ -91,7 +91,7 @@ def test_offsets_are_read_as_sparks_connector_writes_them() -> None:
         ({"subscribe": None, "assign": "{}"}, "option assign names no partition"),
         (
             {"subscribe": None, "subscribePattern": "("},
-            "option subscribePattern is '(', which is no regular expression",
+            "option subscribePattern is '(', which is not a regular expression",
         ),
         ({"startingOffsets": "begin"}, "option startingOffsets is 'begin', and must be earliest, latest, or offsets"),
         (

@@ -80,12 +80,12 @@ def test_a_topic_that_was_made_anew_is_known_by_its_id(reader: Readers, ottla_br
     send(ottla_broker, ottla_topic, b"old")
     start = latest(reader(), reader().initialOffset())
     make_anew(ottla_broker, ottla_topic, b"new-1", b"new-2")
-    with pytest.raises(SourceError, match=rf"{ottla_topic} was deleted and made anew"):
+    with pytest.raises(SourceError, match=rf"{ottla_topic} was deleted and created again"):
         latest(reader(), start)
     going_on = reader(failOnDataLoss="false")
-    with pytest.warns(UserWarning, match="made anew"):
+    with pytest.warns(UserWarning, match="created again"):
         end = latest(going_on, start)
-    with pytest.warns(UserWarning, match="made anew"):
+    with pytest.warns(UserWarning, match="created again"):
         assert read(going_on, start, end) == [b"new-1", b"new-2"]
     assert ids_from_json(end) != ids_from_json(start)
     assert latest(going_on, end) == end
@@ -104,9 +104,9 @@ def test_a_micro_batch_that_was_planned_before_the_topic_was_made_anew_reads_not
     going_on = reader(failOnDataLoss="false")
     with pytest.warns(UserWarning, match="after the micro-batch was planned"):
         assert read(going_on, start, end) == []
-    with pytest.warns(UserWarning, match="made anew"):
+    with pytest.warns(UserWarning, match="created again"):
         then = latest(going_on, end)
-    with pytest.warns(UserWarning, match="made anew"):
+    with pytest.warns(UserWarning, match="created again"):
         assert read(going_on, end, then) == [b"new"]
 
 

@@ -77,7 +77,7 @@ class Division(NamedTuple):
     entries that mean the same say `joins`; so do those that describe something, which need not be described a hundred
     thousand times because it is asked for as often. Those that refuse what is named twice have `named_once`, and such
     entries come to the same part: it is given the structs around an innermost entry, and the entry itself. `union` is
-    a list of the response that has everything once, whichever part it was told for.
+    a list of the response that has everything once, whichever part it is for.
     """
 
     asked: tuple[str, ...]

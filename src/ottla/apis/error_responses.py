@@ -23,7 +23,7 @@ _NO_ROW: Final = ErrorReply()
 def error_response(request: Message, version: int, error: ErrorCode, words: str | None = None) -> Message | None:
     """None where there is no place for an error: acks=0 asks for no response, old versions may have no field for it.
 
-    `words` are told wherever there is a field for them.
+    `words` are reported wherever there is a field for them.
     """
     api_key = request._schema.api_key
     if api_key == ApiKey.PRODUCE and request.acks == 0:  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ class _Writer:
         answers: list[Any] = getattr(struct, entries.answers)
         all_asked = getattr(source, entries.asked)
         if all_asked is not None:
-            self.has_written = True  # Also if it is empty: then there is nothing to be told of, as at Kafka.
+            self.has_written = True  # Also if it is empty: then there is nothing to be reported, as at Kafka.
         copied, inner = tuple(entries.copied.items()), entries.inner
         for asked in all_asked or ():
             answer = like(blank)
@@ -101,6 +101,6 @@ class _Writer:
             if blank is not None and entries.inner is None:
                 had_written = self.has_written
                 self.write(blank)
-                self.has_written = had_written  # Nothing is told of yet.
+                self.has_written = had_written  # Nothing is reported yet.
             self._blanks[entries.answers] = blank
         return self._blanks[entries.answers]

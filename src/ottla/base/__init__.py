@@ -7,7 +7,7 @@ lent              bytes that are only lent, and what holds that rule
 addresses         addresses of hosts as text and bytes
 tcp_connect       connecting by TCP, for clients and nodes
 checksum          CRC-32C, without the cost of its package
-pacing            pauses that grow with each failure; how often something that goes on is told
+pacing            pauses that grow with each failure; how often something that persists is reported
 processors        how many processors this process may keep busy
 installing        how to install what is missing
 freed_memory      memory that is freed and soon needed again

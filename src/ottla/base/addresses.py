@@ -19,7 +19,7 @@ def is_address(text: str) -> bool:
 
 
 def to_bytes(address: str) -> bytes:
-    """In the network's order. Raises `ValueError` for what is no address."""
+    """In the network's order. Raises `ValueError` for text that is not an address."""
     parts = address.split(".")
     if len(parts) == _VERSION_4_BYTES and all(part.isdecimal() and part.isascii() for part in parts):
         numbers = [int(part) for part in parts]

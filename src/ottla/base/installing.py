@@ -17,9 +17,9 @@ def _source() -> str | None:
         text = distribution("ottla").read_text("direct_url.json")
     except PackageNotFoundError:
         return None
-    told: dict[str, Any] = json.loads(text or "{}")
-    url = str(told.get("url", ""))
-    if "dir_info" not in told or not url.startswith("file://"):
+    document: dict[str, Any] = json.loads(text or "{}")
+    url = str(document.get("url", ""))
+    if "dir_info" not in document or not url.startswith("file://"):
         return None
     from urllib.parse import unquote
 

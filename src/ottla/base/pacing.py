@@ -1,4 +1,4 @@
-"""How often something that goes on is told: at once, and then after pauses that grow to a minute.
+"""How often something that persists is reported: at once, and then after pauses that grow to a minute.
 
 What is tried again and again fails again and again, and must not fill a log. So a line is about something: a broker, a
 topic, a directory. About one thing there is a line at once; the next ones come after growing pauses, with how many were
@@ -17,7 +17,7 @@ _MOST_SUBJECTS: Final = 200
 
 
 class _Trouble:
-    __slots__ = ("is_over", "is_told", "left_out", "next_s", "pause_s", "seen_s", "since_s")
+    __slots__ = ("is_over", "is_reported", "left_out", "next_s", "pause_s", "seen_s", "since_s")
 
     def __init__(self, now_s: float) -> None:
         self.next_s = now_s
@@ -28,7 +28,7 @@ class _Trouble:
 
     def begin(self, now_s: float) -> None:
         self.since_s = self.seen_s = now_s
-        self.is_told = self.is_over = False
+        self.is_reported = self.is_over = False
         if now_s - self.next_s > _LONGEST_PAUSE_S:
             self.pause_s, self.left_out = _FIRST_PAUSE_S, 0
 
@@ -56,18 +56,18 @@ class Pacing:
             return None
         if now_s < trouble.since_s + after_s:
             return None
-        left_out, trouble.left_out, trouble.is_told = trouble.left_out, 0, True
+        left_out, trouble.left_out, trouble.is_reported = trouble.left_out, 0, True
         trouble.next_s = now_s + trouble.pause_s
         trouble.pause_s = min(trouble.pause_s * 2, _LONGEST_PAUSE_S)
         return left_out
 
     def over(self, about: Hashable, now_s: float) -> float | None:
-        """It has ended: after how many seconds, if that it had begun was told; else None."""
+        """It has ended: after how many seconds, if that it had begun was reported; else None."""
         trouble = self._troubles.get(about)
         if trouble is None or trouble.is_over:
             return None
         trouble.is_over = True
-        return now_s - trouble.since_s if trouble.is_told else None
+        return now_s - trouble.since_s if trouble.is_reported else None
 
     def is_on(self, about: Hashable) -> bool:
         trouble = self._troubles.get(about)

@@ -80,7 +80,7 @@ class Workers(Protocol):
         *,
         key: Hashable = None,
     ) -> None:
-        """Has `function` done, and what it returns or raises told to `then` or `failed` on the node's one thread.
+        """Has `function` done, and what it returns or raises given to `then` or `failed` on the node's one thread.
 
         Without `failed`, an exception is raised there.
         """
@@ -91,7 +91,7 @@ class Workers(Protocol):
         ...
 
     def close(self) -> None:
-        """Takes no more jobs. Of those that are under way nothing is told any more."""
+        """Takes no more jobs. Of those that are under way nothing is reported any more."""
         ...
 
 

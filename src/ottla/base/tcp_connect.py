@@ -35,7 +35,7 @@ class SilentAddresses:
     """Those that did not answer in time: they are tried after the others of their host.
 
     A refusal comes at once, and the next address is tried at once. A firewall that swallows packets says nothing until
-    whoever dials gives up: the next time another address has its turn (`client.dns.lookup=use_all_dns_ips`).
+    the caller gives up: the next time another address has its turn (`client.dns.lookup=use_all_dns_ips`).
 
     While another address answers, a silent one is not tried. So it is forgotten after a while, and has its turn again;
     and the oldest are forgotten when there are many, of hosts whose addresses change.

@@ -23,7 +23,7 @@ from ottla.broker.partitions.topic_settings import SettingsOfTopics
 from ottla.broker.quotas.client_quotas import ClientQuotas
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.broker.replication.isr_changes import IsrChanges
-from ottla.broker.replication.leader_lines import LeaderLines, NoLeaders
+from ottla.broker.replication.leader_connections import LeaderConnections, NoLeaders
 from ottla.broker.telemetry.client_metrics import ClientMetrics
 from ottla.broker.transactions.coordinator_questions import CoordinatorQuestions
 from ottla.broker.transactions.producer_ids import ProducerIds
@@ -57,7 +57,7 @@ class Broker:
         controller: ControllerChannel,
         peers: PeerChannel | None = None,
         make_peers: Callable[[PeerChannel], PeerChannel] | None = None,
-        leaders: LeaderLines | None = None,
+        leaders: LeaderConnections | None = None,
         settings: SettingsOfTopics | None = None,
         directory_ids: dict[str, Uuid] | None = None,
         node_settings: NodeSettings | None = None,
@@ -127,7 +127,7 @@ class Broker:
         if delta.quotas:
             apart(timers, self.client_quotas.apply, self.image.quotas)
         if not self._is_started:
-            return  # What has been decided by then is taken up at the start, as a whole.
+            return  # What has been decided by then is applied at the start, as a whole.
         apart(timers, self.replicas.on_metadata, delta)
         if delta.brokers:
             apart(timers, self.isr_changes.on_brokers_changed)

@@ -67,11 +67,11 @@ class Bar:
         self._shown_s = now_s
         rate = self._pace.rate(done, now_s)
         if self._unit is None:
-            told = f"{size(done)} of {size(total)}, {size(rate)}/s"
+            amount = f"{size(done)} of {size(total)}, {size(rate)}/s"
         else:
-            told = f"{done:,.0f} of {total:,.0f} {self._unit}, {rate:,.0f}/s"
+            amount = f"{done:,.0f} of {total:,.0f} {self._unit}, {rate:,.0f}/s"
         left = time_left(self._pace.left_s(done, total, now_s))
-        self._stream.write(f"{CLEAR}{bar(done, total)}  {told}{left}{f', {more}' if more else ''}")
+        self._stream.write(f"{CLEAR}{bar(done, total)}  {amount}{left}{f', {more}' if more else ''}")
         self._stream.flush()
 
     def clear(self) -> None:

@@ -1,6 +1,7 @@
 """Settings of a client from a properties file that several clients may share, as Kafka's tools take it.
 
-Settings of other clients are passed over; a name that no client knows is told with the nearest one, and passed over.
+Settings of other clients are passed over; a name that no client knows is reported with the nearest one, and passed
+over.
 """
 
 import sys

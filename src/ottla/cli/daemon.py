@@ -18,7 +18,7 @@ _PATIENCE_S: Final = 10.0
 _PRINTED: Final = "kafkaServer.out"
 
 _parent: int | None = None
-"""In the process of the node: where to tell what became of it, until that is told."""
+"""In the process of the node: where to tell what became of it, until that is reported."""
 
 
 def run_detached(run: Callable[[list[str]], int], arguments: list[str], log_file: str | None) -> int:
@@ -83,12 +83,12 @@ def _tell(line: str) -> None:
 
 def _outcome(reading: int, path: str) -> int:
     """Prints it. The pipe ends with the process."""
-    told, deadline_s, is_open = b"", monotonic() + _PATIENCE_S, True
+    said, deadline_s, is_open = b"", monotonic() + _PATIENCE_S, True
     while is_open and (left_s := deadline_s - monotonic()) > 0:
         if select.select([reading], [], [], left_s)[0]:
             came = os.read(reading, 65536)
-            told, is_open = told + came, bool(came)
-    lines = dict(line.split(" ", 1) for line in told.decode(errors="replace").splitlines() if " " in line)
+            said, is_open = said + came, bool(came)
+    lines = dict(line.split(" ", 1) for line in said.decode(errors="replace").splitlines() if " " in line)
     pid = lines.get("pid", "?")
     if "ready" in lines:
         print(f"{lines['ready']}; process {pid}, log {path}")

@@ -9,7 +9,7 @@ when a checksum, a record or an index entry is wrong. Where `--files` differs fr
 - An index of nothing but zeros over an empty log, as a kill leaves it, is a mismatch; Kafka's tool dies of it.
 - Findings come in the order of `--files`; Kafka's in that of a hash table.
 - Records inside a compressed entry of magic 0 or 1 are printed without the checksum that each has of its own.
-- What a decoder cannot read is told in our words.
+- What a decoder cannot read is reported in our words.
 - DefaultDecoder prints bytes in hexadecimal; decoders of your own are Python functions, `module:function`.
 - `--remote-log-metadata-decoder` is refused: there are no such records yet.
 - `--help` is a success.

@@ -15,7 +15,7 @@ FAILURES = (OttlaError, OSError)
 """What a tool tells in a line. Anything else is a fault of ours, and shows where it happened."""
 
 
-def told(problem: BaseException) -> str:
+def error_text(problem: BaseException) -> str:
     """What went wrong: a broker's own words as they are, or ours. It takes the place of what was said meanwhile."""
     if (notices := sys.modules.get("ottla.cli.notices")) is not None:
         notices.end_notices()

@@ -39,7 +39,7 @@ def _columns() -> int:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of a command of `ottla`: no abbreviations, and a mistyped option is told with the nearest one."""
+    """The parser of a command of `ottla`: no abbreviations, and a mistyped option is reported with the nearest one."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **{"formatter_class": help_formatter, "allow_abbrev": False, **named})

@@ -6,7 +6,7 @@ where the broker gave none, Java's client has a sentence for each code, and we h
 
 from typing import Final
 
-from ottla.cli.failures import told
+from ottla.cli.failures import error_text
 from ottla.client.errors import KafkaError, NoBrokerReachable
 from ottla.wire.errors import ErrorCode
 
@@ -56,16 +56,16 @@ def java_class(code: int) -> str:
 
 def java_text(error: KafkaError) -> str:
     """As Java prints an exception."""
-    return f"{java_exception(error)}: {told(error)}"
+    return f"{java_exception(error)}: {error_text(error)}"
 
 
 def java_exception(problem: BaseException) -> str:
-    """Its class with the package; of what is no error of Kafka's, our own."""
+    """Its class with the package; of an error that Kafka does not have, our own."""
     if isinstance(problem, NoBrokerReachable):
         return f"{PACKAGE}{_UNLIKE_THEIR_CODE[ErrorCode.REQUEST_TIMED_OUT]}"
     return f"{PACKAGE}{java_class(problem.code)}" if isinstance(problem, KafkaError) else type(problem).__name__
 
 
-def java_told(problem: BaseException) -> str:
+def java_error_text(problem: BaseException) -> str:
     """What went wrong, as the tools of Kafka's print it that do not look into what a future failed with."""
-    return java_text(problem) if isinstance(problem, KafkaError) else told(problem)
+    return java_text(problem) if isinstance(problem, KafkaError) else error_text(problem)

@@ -71,7 +71,7 @@ def write(node: RunningNode, records: int) -> bytearray:
     from ottla.client.blocking.producer import Producer
 
     step("Write", f"{records:,} records, and kill -9 the node half-way")
-    getLogger("ottla.client").setLevel(ERROR)  # it is told here what becomes of the connection
+    getLogger("ottla.client").setLevel(ERROR)  # this command says what becomes of the connection
     deliveries: list[Delivery] = []
     with Producer(bootstrap_servers=node.bootstrap, linger_ms=5, reconnect_backoff_max_ms=100) as producer:
         progress = Progress("written", records, node)

@@ -1,6 +1,6 @@
 """The nodes that run on this machine, found by the command lines of this user's processes.
 
-A node is Python that runs `ottla start` or `kafka-server-start`. What it was told is read where it was started: its
+A node is Python that runs `ottla start` or `kafka-server-start`. Its settings are read where it was started: its
 configuration file is looked for from its own working directory. A node whose file is gone still counts, with no id.
 """
 
@@ -150,7 +150,7 @@ def _from_proc() -> Iterator[Process]:
 
 
 def _from_ps() -> Iterator[Process]:
-    """Where there is no /proc. Words with spaces come apart, and working directories are not told."""
+    """Where there is no /proc. Words with spaces come apart, and working directories are not reported."""
     from subprocess import run
 
     listed = run(["ps", "-x", "-o", "pid=,uid=,command="], capture_output=True, text=True, timeout=_LIST_TIMEOUT_S)

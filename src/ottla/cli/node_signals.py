@@ -1,4 +1,4 @@
-"""SIGTERM, SIGHUP and Ctrl-C, told to a node's loop as bytes that arrive.
+"""SIGTERM, SIGHUP and Ctrl-C, given to a node's loop as bytes that arrive.
 
 Python's own handler writes the number of each signal to a socket, at whatever moment it comes; the loop reads it there
 when it has the time.
@@ -16,11 +16,11 @@ _MANY = 4096
 
 def stop_signals(loop: Loop, callback: Callable[[str], None]) -> AbstractContextManager[None]:
     """Those that stop a node: TERM, HUP and Ctrl-C. The callback is given their names."""
-    return signals_told(loop, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}, lambda number: callback(number.name))
+    return signals_given_to(loop, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}, lambda number: callback(number.name))
 
 
 @contextmanager
-def signals_told(
+def signals_given_to(
     loop: Loop, numbers: set[signal.Signals], callback: Callable[[signal.Signals], None]
 ) -> Iterator[None]:
     """While it lasts, `callback` is called on the loop for each of these signals. On the main thread only.
@@ -38,7 +38,7 @@ def signals_told(
                 callback(signal.Signals(number))
 
     before_fd = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
-    before = {number: signal.signal(number, _told_already) for number in numbers}
+    before = {number: signal.signal(number, _handled_already) for number in numbers}
     loop.add_reader(reading, on_bytes)
     try:
         yield
@@ -51,5 +51,5 @@ def signals_told(
         writing.close()
 
 
-def _told_already(_number: int, _frame: object) -> None:
+def _handled_already(_number: int, _frame: object) -> None:
     """A signal without a handler would do what it does by default, and end the process."""

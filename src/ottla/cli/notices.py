@@ -1,4 +1,4 @@
-"""What a tool says on standard error while its clients cannot reach the cluster: at once, and how long it goes on.
+"""What a tool says on standard error while its clients cannot reach the cluster: at once, and how long that lasts.
 
     kafka-topics: cannot connect to 127.0.0.1:29999: connection refused; trying again for 59 s
 

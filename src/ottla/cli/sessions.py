@@ -104,7 +104,7 @@ def open_consumer(settings: Mapping[str, object]) -> Consumer:
 
 
 def _check_addresses(text: str) -> None:
-    """A name that cannot be resolved is told at once: a client would try for as long as its settings say."""
+    """A name that cannot be resolved is reported at once: a client would try for as long as its settings say."""
     import socket
 
     hosts = [address.rpartition(":")[0].rpartition("://")[2].strip("[] ") for address in text.split(",")]

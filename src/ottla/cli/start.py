@@ -233,21 +233,21 @@ def _recovery_bar() -> "Callable[[int, int], None]":
 
 def _cannot_start(options: argparse.Namespace, problem: Exception) -> int:
     """In one line on standard error; in the log besides, if that is a file."""
-    told = str(problem)
+    reason = str(problem)
     if isinstance(problem, OSError) and problem.strerror:
-        told = f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
+        reason = f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
     if options.log_file is not None:
         import logging
 
-        logging.getLogger("ottla").critical("cannot start: %s", told)
+        logging.getLogger("ottla").critical("cannot start: %s", reason)
     if (daemon := sys.modules.get("ottla.cli.daemon")) is not None:
-        daemon.tell_failed(told)
+        daemon.tell_failed(reason)
     if options.log_format == "json":
         from ottla.cli.log_format import print_json_line
 
-        print_json_line(told, level="critical")
+        print_json_line(reason, level="critical")
     else:
-        print(f"ottla: {told}", file=sys.stderr)
+        print(f"ottla: {reason}", file=sys.stderr)
     return 1
 
 

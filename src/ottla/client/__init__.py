@@ -6,7 +6,7 @@
     interceptors      objects of the application's that see every record
     topic_partition   partitions, places in them, brokers
     promise           what will be known later; coroutines without a loop
-    client_log        what is told to the application's log, and how often
+    client_log        what goes to the application's log, and how often
     world             the ports that a client is given
     protection        what `security.protocol` asks for; login/ what is shown to brokers then
     network/          one connection to each broker

@@ -1,7 +1,7 @@
 """What a client tells the log of its application: what goes wrong and is tried again, and how it ended.
 
-How often, `base.pacing` says. When trouble is over, that is told, if the trouble was. Nothing is written here: `write`
-does that, on a thread that holds no lock of the client's (`client/io/log_writer.py`).
+How often, `base.pacing` says. When trouble is over, that is reported, if the trouble was. Nothing is written here:
+`write` does that, on a thread that holds no lock of the client's (`client/io/log_writer.py`).
 """
 
 from collections.abc import Callable, Hashable
@@ -42,19 +42,19 @@ class ClientLog:
         self._pacing = Pacing()
 
     def trouble(self, about: Hashable, text: str, *, level: int = WARNING, after_s: float = 0.0) -> None:
-        """Something failed, and may fail again. With `after_s`, it is told only if it still fails that much later."""
+        """Something failed, and may fail again. With `after_s`, it is logged only if it still fails that much later."""
         left_out = self._pacing.due(about, self._now_s(), after_s)
         if left_out is not None:
             self.note(about, f"{text}{and_more(left_out)}", level=level)
 
     def over(self, about: Hashable, text: str) -> None:
-        """The trouble has ended. Told if the trouble was, with how long it lasted."""
+        """The trouble has ended. Logged if the trouble was, with how long it lasted."""
         lasted_s = self._pacing.over(about, self._now_s())
         if lasted_s is not None:
             self.note(about, f"{text} after {lasted_s:.1f} s")
 
     def news(self, about: Hashable, text: str) -> None:
-        """Something that happens now and then. Told as troubles are when it happens too often."""
+        """Something that happens now and then. Logged as troubles are when it happens too often."""
         self.trouble(about, text, level=INFO)
         self._pacing.over(about, self._now_s())
 

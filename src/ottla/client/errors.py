@@ -9,8 +9,8 @@ A class is named as its code is: TOPIC_ALREADY_EXISTS is `TopicAlreadyExists`. I
 then what to do; both are in the message. A broker's own words take the place of the first half.
 
 What a producer can do about an error, its type says (KIP-1050). `RetriableError`: the same may succeed later, and has
-been tried again for as long as the settings allow. `FatalError`: this producer cannot go on; close it. Any other error
-is abortable: the transaction must be aborted, and the producer goes on.
+been tried again for as long as the settings allow. `FatalError`: this producer cannot continue; close it. Any other
+error is abortable: the transaction must be aborted, and the producer continues.
 
 One file because it is a table, which a reader searches by name.
 """
@@ -57,7 +57,7 @@ class KafkaError(ClientError):
 
     @property
     def abortable(self) -> bool:
-        """Whether a transaction that meets it must be aborted, and its producer can go on."""
+        """Whether a transaction that meets it must be aborted, and its producer can continue."""
         return not self.retriable and not self.fatal
 
     @property
@@ -73,7 +73,7 @@ class RetriableError(KafkaError):
 
 
 class FatalError(KafkaError):
-    """Cannot go on. Close this client, mend the cause, and make a new one."""
+    """Cannot continue. Close this client, mend the cause, and make a new one."""
 
     fatal = True
 
@@ -787,7 +787,7 @@ class NoOffsetForPartition(KafkaError):
 class LogTruncated(KafkaError):
     """Records that were consumed are no longer in the log: it was cut after an unclean election (KIP-320).
 
-    Decide where to go on, and seek there; or set `auto.offset.reset`.
+    Decide where to continue, and seek there; or set `auto.offset.reset`.
     """
 
     diverging_offset: int | None = None

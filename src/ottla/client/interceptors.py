@@ -1,8 +1,8 @@
 """Objects of the application's that see, and may change, every record: `interceptor.classes` (KIP-42).
 
 They are given as objects, in a list, and called in its order; each is given what the one before it returned. What one
-raises is logged, and the record goes on as it was: an interceptor must not keep records from being sent or read. So it
-is if one returns something else, None for instance, or changes a list of records in place and then raises.
+raises is logged, and the record is passed on as it was: an interceptor must not keep records from being sent or read.
+So it is if one returns something else, None for instance, or changes a list of records in place and then raises.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ class ConsumerInterceptor:
 
 
 class Interceptors:
-    """Those of one client, in order; false if there are none. `report` is told what they raise."""
+    """Those of one client, in order; false if there are none. `report` is called with what they raise."""
 
     def __init__(self, settings: ClientSettings, report: Callable[[Exception], None]) -> None:
         given: Any = settings.plug_in(_KEY)
@@ -82,12 +82,12 @@ class Interceptors:
     def acknowledging(self, on_delivery: Callable[[Any], None] | None) -> Callable[[Any], None]:
         """The callback of one delivery, for these and for the application."""
 
-        def told(delivery: Any) -> None:
+        def delivered(delivery: Any) -> None:
             self._tell("on_acknowledgement", delivery)
             if on_delivery is not None:
                 on_delivery(delivery)
 
-        return told
+        return delivered
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         self._tell("on_commit", offsets)

@@ -2,7 +2,7 @@
 
 Theory of operation. A core runs on one thread at a time and never waits. What takes a round trip is a `Promise`, which
 is resolved or rejected once, by a callback of the network or of a timer. Work of several round trips is an `async def`,
-which `spawn` runs as far as it gets; it goes on within the call that settles the promise it awaits. So a core reads
+which `spawn` runs as far as it gets; it continues within the call that settles the promise it awaits. So a core reads
 like straight code, sees no loop, and behaves the same under a thread, asyncio or a test.
 """
 
@@ -86,7 +86,7 @@ class Promise(Generic[T]):
         return self.value()
 
     def _settle(self) -> None:
-        """Everyone is told, even if a callback fails or is interrupted; what was raised first goes on then."""
+        """Every callback is called, even if one fails or is interrupted; what was raised first is raised then."""
         assert not self.is_done, "a promise is settled once"
         self.is_done = True
         callbacks, self._callbacks = self._callbacks, None

@@ -58,7 +58,8 @@ def serialize_json(topic: str, value: Any, headers: list[Header]) -> bytes:
 
 
 def deserialize_json(topic: str, content: bytes, headers: Sequence[Header]) -> Any:
-    """Raises `ValueError` for what is no JSON, NaN and Infinity too, and for numbers that no float can hold (1e400)."""
+    """Raises `ValueError` for text that is not JSON, NaN and Infinity too, and for numbers that no float can hold
+    (1e400)."""
     from json import detect_encoding
 
     return _json_decoder().decode(content.decode(detect_encoding(content), "surrogatepass"))

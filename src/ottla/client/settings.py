@@ -5,7 +5,7 @@
     Producer.from_properties("client.properties", linger_ms=5)
 
 Names are Kafka's; a keyword has underscores for dots. A value is text, as in a file, or the Python value that it stands
-for; None is as if it were not given. All that is wrong is told at once, in a `ConfigError`. Unlike a node, a client
+for; None is as if it were not given. All that is wrong is reported at once, in a `ConfigError`. Unlike a node, a client
 refuses a name that it does not know, and says which is nearest. In a file, which several clients may share, a setting
 of another kind of client is only warned about.
 """

@@ -31,8 +31,8 @@ def _at_once(work: Callable[[], T]) -> Promise[T]:
 
 
 class ClientWorld:
-    """`report` is told of an exception that nobody awaits: a bug, to be logged with its traceback. `log` has lines for
-    the log of the application.
+    """`report` is notified of an exception that nobody awaits: a bug, to be logged with its traceback. `log` has lines
+    for the log of the application.
     """
 
     __slots__ = ("aside", "clock", "dialer", "entropy", "log", "now_s", "report", "timers")
@@ -54,7 +54,7 @@ class ClientWorld:
         self.report = report
         self.aside = aside
         self.now_s: Callable[[], float] = timers.now_s
-        """Elapsed time, in which deadlines are told."""
+        """Elapsed time, in which deadlines are given."""
         self.log = log or ClientLog(self.now_s)
 
     def sleep(self, delay_ms: float) -> Promise[None]:
@@ -70,7 +70,7 @@ class ClientWorld:
         return running
 
     def within(self, promise: Promise[T], timeout_ms: float, error: Callable[[], Exception]) -> Promise[T]:
-        """The same outcome, or that error if it takes longer. What is promised goes on all the same."""
+        """The same outcome, or that error if it takes longer. What is promised continues all the same."""
         if promise.is_done:
             return promise
         outcome: Promise[T] = Promise()

@@ -1,7 +1,7 @@
 """The controller's side of a node: what its listeners answer, and what the brokers of its cluster ask of it.
 
     controller_server       `ControllerServer`: what every answer is given
-    controller_apis         from a request to what answers it, whoever asks
+    controller_apis         from a request to what answers it, from any client
     committed_decisions     what the controller machine decides, and how long its client waits for that
     alter_configs           settings: those of this node's loggers are changed here
     alter_client_quotas     quotas: names of hosts are looked up first

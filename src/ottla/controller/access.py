@@ -23,7 +23,7 @@ _DELETES_WITH_WORDS: Final = 5
 
 
 def create_topics(rights: Rights, question: Question) -> None:
-    """CREATE on the cluster, or on each topic. What was created is told to clients that may describe its settings."""
+    """CREATE on the cluster, or on each topic. Clients that may describe its settings get what was created."""
     request = question.request
     allowed: list[Any] = request.topics
     refused: list[Any] = []
@@ -31,7 +31,7 @@ def create_topics(rights: Rights, question: Question) -> None:
         allowed, refused = divide(request.topics, lambda topic: rights.allow_topic(AclOperation.CREATE, topic.name))
     names = dict.fromkeys(topic.name for topic in refused)
     result = CreateTopicsResponse.CreatableTopicResult
-    told = [result(name=name, error_code=_REFUSED, error_message="Authorization failed.") for name in names]
+    refusals = [result(name=name, error_code=_REFUSED, error_message="Authorization failed.") for name in names]
 
     def reply(response: Any) -> None:
         for topic in response.topics:
@@ -41,17 +41,17 @@ def create_topics(rights: Rights, question: Question) -> None:
                 topic.topic_config_error_code = _REFUSED
                 topic.num_partitions = topic.replication_factor = -1
                 topic.configs = []
-        response.topics = [*response.topics, *told]
+        response.topics = [*response.topics, *refusals]
         question.respond(response)
 
     if allowed or not refused:
         question.proceed(with_entries(request, "topics", allowed), reply)
     else:
-        question.respond(CreateTopicsResponse(topics=told))
+        question.respond(CreateTopicsResponse(topics=refusals))
 
 
 def delete_topics(rights: Rights, question: Question) -> None:
-    """DELETE on the cluster, or on each topic. The name of a topic is not told to a client that may not describe it."""
+    """DELETE on the cluster, or on each topic. A client that may not describe a topic does not get its name."""
     if rights.allow_cluster(AclOperation.DELETE, tell=False):
         question.pass_on()
         return
@@ -62,11 +62,11 @@ def delete_topics(rights: Rights, question: Question) -> None:
     allowed: list[Any] = []
     for entry in getattr(request, asked):
         name, topic_id = (entry.name, entry.topic_id) if has_states else (entry, ZERO_UUID)
-        told = _kept(rights, name, topic_id, TOPIC_WORDS if question.version >= _DELETES_WITH_WORDS else None)
-        if told is None:
+        refusals = _kept(rights, name, topic_id, TOPIC_WORDS if question.version >= _DELETES_WITH_WORDS else None)
+        if refusals is None:
             allowed.append(entry)
         else:
-            refused.append(told)
+            refused.append(refusals)
     if not refused:
         question.pass_on()
     elif allowed:
@@ -102,11 +102,11 @@ def create_partitions(rights: Rights, question: Question) -> None:
         question.pass_on()
         return
     result = CreatePartitionsResponse.CreatePartitionsTopicResult
-    told = [result(name=name, error_code=_REFUSED, error_message=None) for name in _names(refused)]
+    refusals = [result(name=name, error_code=_REFUSED, error_message=None) for name in _names(refused)]
     if allowed:
-        question.proceed(with_entries(request, "topics", allowed), joined(question.respond, "results", told))
+        question.proceed(with_entries(request, "topics", allowed), joined(question.respond, "results", refusals))
     else:
-        question.respond(CreatePartitionsResponse(results=told))
+        question.respond(CreatePartitionsResponse(results=refusals))
 
 
 def _names(topics: list[Any]) -> Iterator[str]:

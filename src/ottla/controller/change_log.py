@@ -32,7 +32,7 @@ Lines: TypeAlias = Callable[[Any, Any], Iterator[str]]
 
 
 def telling(lines: Lines, log: RateLimitedLog, request: Any, caller: Caller, then: Then) -> Then:
-    """`then`, with the change told before it."""
+    """`then`, with the change logged before it."""
     who = f"{caller.principal} ({caller.host})" if caller.host else caller.principal
 
     def tell(reply: Any) -> None:

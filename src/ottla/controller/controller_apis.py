@@ -70,7 +70,7 @@ def answer(server: ControllerServer, asked: ControllerRequest, then: Then, faile
     assert not row.controller.takes_connection, "an API that is answered without a connection"
     function = _load(row.controller.function)
     if row.log_lines is not None and asked.caller is not THIS_NODE:
-        then = server.told_of_change(row.log_lines, asked, then)
+        then = server.logging_change(row.log_lines, asked, then)
     if server.gate is None or asked.caller is THIS_NODE:
         function(server, asked, then, failed)
         return

@@ -100,7 +100,7 @@ class ControllerServer:
     def config(self) -> Values:
         return self.node_settings.effective
 
-    def told_of_change(self, log_lines: str, asked: ControllerRequest, then: Then) -> Then:
+    def logging_change(self, log_lines: str, asked: ControllerRequest, then: Then) -> Then:
         """`then`, with who changed what in the log before it."""
         from ottla.controller.change_log import rate_limited_log, telling
 

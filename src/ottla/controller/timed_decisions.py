@@ -9,8 +9,8 @@ leader show that they keep up. A leader that nobody follows has nobody to show i
 whose controller is not active nothing is decided. What raises is tried anew when its time comes again.
 
 These are the periodic tasks of Apache Kafka 4.3.1's controller, but for a line that it logs once a minute about its own
-events. A reassignment has no time at which it ends by itself, there or here: it goes on until its replicas are in sync,
-or until somebody cancels it (KIP-455).
+events. A reassignment has no time at which it ends by itself, there or here: it continues until its replicas are in
+sync, or until somebody cancels it (KIP-455).
 """
 
 from collections.abc import Callable

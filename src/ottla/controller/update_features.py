@@ -38,10 +38,10 @@ def update_features(server: ControllerServer, asked: ControllerRequest, then: Th
 
 
 def _raise(changes: VoterChanges, level: int, reply: UpdateFeaturesResponse, then: Then, failed: Failed) -> None:
-    def told(error: ErrorCode, _message: str | None) -> None:
+    def done(error: ErrorCode, _message: str | None) -> None:
         if error is ErrorCode.NONE:
             then(reply)
         else:
             failed(error)
 
-    changes.upgrade(level, told)
+    changes.upgrade(level, done)

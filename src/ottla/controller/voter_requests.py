@@ -10,29 +10,29 @@ from typing import Any
 from ottla.controller.controller_server import ControllerRequest, ControllerServer
 from ottla.runtime.channels import Failed, Then
 from ottla.runtime.metadata.quorum.quorum_view import QuorumView
-from ottla.runtime.metadata.quorum.voter_changes import Told, VoterChanges
+from ottla.runtime.metadata.quorum.voter_changes import Done, VoterChanges
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import AddRaftVoterResponse, RemoveRaftVoterResponse, UpdateRaftVoterResponse
 
 
 def add_raft_voter(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
-    _changes(server).add(asked.request, _told(AddRaftVoterResponse, then, failed))
+    _changes(server).add(asked.request, _replying(AddRaftVoterResponse, then, failed))
 
 
 def remove_raft_voter(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
-    _changes(server).remove(asked.request, _told(RemoveRaftVoterResponse, then, failed))
+    _changes(server).remove(asked.request, _replying(RemoveRaftVoterResponse, then, failed))
 
 
 def update_raft_voter(server: ControllerServer, asked: ControllerRequest, then: Then, failed: Failed) -> None:
     """The answer names the leader, or Apache Kafka's controllers take it for one of the past and ask for ever."""
 
-    def told(error: ErrorCode, _message: str | None) -> None:
+    def done(error: ErrorCode, _message: str | None) -> None:
         if error is ErrorCode.NOT_CONTROLLER:
             failed(error)
         else:
             then(UpdateRaftVoterResponse(error_code=error, current_leader=_current_leader(server.quorum)))
 
-    _changes(server).update(asked.request, told)
+    _changes(server).update(asked.request, done)
 
 
 def _current_leader(quorum: QuorumView) -> UpdateRaftVoterResponse.CurrentLeader:
@@ -43,14 +43,14 @@ def _current_leader(quorum: QuorumView) -> UpdateRaftVoterResponse.CurrentLeader
     return leader
 
 
-def _told(kind: Callable[..., Any], then: Then, failed: Failed) -> Told:
-    def told(error: ErrorCode, message: str | None) -> None:
+def _replying(kind: Callable[..., Any], then: Then, failed: Failed) -> Done:
+    def done(error: ErrorCode, message: str | None) -> None:
         if error in (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER):
             failed(ErrorCode.NOT_CONTROLLER)
         else:
             then(kind(error_code=error, error_message=message))
 
-    return told
+    return done
 
 
 def _changes(server: ControllerServer) -> VoterChanges:

@@ -3,7 +3,7 @@
 Theory of operation. Four small files tell, for all partitions of the directory at once, what their logs cannot:
 recovery points, high watermarks, log start offsets (where they are not the start of a segment) and how far the cleaner
 is. They are rewritten from time to time and at the end; being late costs a longer recovery, never data. What they say
-of a log that is about to be truncated is lowered before the fact, whoever writes them at the same time
+of a log that is about to be truncated is lowered before the fact, also if another thread writes them at the same time
 (`offset_checkpoint`).
 
 `.kafka_cleanshutdown` is the last thing that `close` writes and the first thing that `open` removes.
@@ -362,9 +362,9 @@ class LogDirectory:
         def of_all(saved: Offsets) -> Offsets:
             logs = {**self.futures.logs, **self.logs}  # Before those that are distrusted: one goes from here to there.
             distrusted = {**self._distrusted, **self.damaged}
-            told = {name: offset_of(log) for name, log in logs.items() if name not in distrusted}
+            offsets = {name: offset_of(log) for name, log in logs.items() if name not in distrusted}
             kept = {name: saved[name] for name in distrusted if name in saved}
-            return {**kept, **{name: offset for name, offset in told.items() if offset is not None}}
+            return {**kept, **{name: offset for name, offset in offsets.items() if offset is not None}}
 
         checkpoint.change(of_all)
 

@@ -18,7 +18,7 @@ from ottla.base.ports import ColdRead, Space, SyncFailed
 # there is nothing behind the file system that a sync of the whole does not reach, such as the server of FUSE or of a
 # network file system, or the layers of an overlay. Where that is not known, the caller syncs its files one by one.
 #
-# A failed write is reported to a descriptor only if that was open when it failed, or if nobody has been told of it yet:
+# A failed write is reported to a descriptor only if that was open when it failed, or if nobody has heard of it yet:
 # somebody else's sync of the same file system may come before ours. So the descriptor has to be one that is older than
 # everything that is to be synced.
 
@@ -53,7 +53,7 @@ def _kernel_version() -> tuple[int, ...]:
 
 
 def file_system_type(device: int) -> str:
-    """The type of the mounted file system that is this device; "" if that cannot be told."""
+    """The type of the mounted file system that is this device; "" if that cannot be determined."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:
         with open(_MOUNTS) as mounts:

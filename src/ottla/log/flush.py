@@ -1,6 +1,6 @@
 """Making a log durable, in a step that any thread can take.
 
-The log's owner starts it and is told when it is over (`PartitionLog.start_flush`, `finish_flush`); `run` is the part
+The log's owner starts it and learns when it is over (`PartitionLog.start_flush`, `finish_flush`); `run` is the part
 that waits for the disk. It may run beside appends, reads, rolls and retention: all that it does is to sync.
 """
 

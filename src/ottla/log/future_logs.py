@@ -78,7 +78,7 @@ class FutureLogs:
         return marked
 
     def close(self, partition: TopicPartition) -> None:
-        """Leaves a future log as a clean stop does: the next start goes on with it."""
+        """Leaves a future log as a clean stop does: the next start continues with it."""
         self.logs.pop(partition).close()
 
 
@@ -92,7 +92,7 @@ def start_of_copy(current: PartitionLog) -> int:
 
 
 def is_part_of(future: PartitionLog, current: PartitionLog) -> bool:
-    """Whether the copy can go on: what it lacks is still in the current log. It has been cut wherever that has been."""
+    """Whether the copy can continue: what it lacks is still in the current log. It was cut wherever that was."""
     if future.log_start_offset > current.log_start_offset:
         return False  # The current log was emptied, and begins earlier than it did.
     if future.log_end_offset < current.log_start_offset and future.log_end_offset < start_of_copy(current):

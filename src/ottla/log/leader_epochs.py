@@ -22,7 +22,7 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochs:
     """The leader epochs of one partition."""
 
-    __slots__ = ("_disk", "_entries", "_path", "_told", "_writing")
+    __slots__ = ("_disk", "_entries", "_path", "_writing", "_written")
 
     def __init__(self, disk: Disk, directory: str, *, is_lost: bool = False) -> None:
         """Of a file that `is_lost` nothing is read; the next flush replaces it."""
@@ -30,12 +30,12 @@ class LeaderEpochs:
         self._path = f"{directory}/{file_names.LEADER_EPOCHS}"
         self._entries: list[tuple[int, int]] = []
         # What the file tells; None when there is no file.
-        self._told: list[tuple[int, int]] | None = None
+        self._written: list[tuple[int, int]] | None = None
         self._writing = Lock()
         if not is_lost and disk.exists(self._path):
             for epoch, start in parse_leader_epochs(read_file(disk, self._path), self._path):
                 self.assign(epoch, start)
-            self._told = self.entries
+            self._written = self.entries
 
     @property
     def entries(self) -> list[tuple[int, int]]:
@@ -93,14 +93,14 @@ class LeaderEpochs:
         """Makes the file tell what memory knows, durably. May run beside the other methods, and beside itself."""
         with self._writing:
             entries = self.entries
-            if entries != self._told:
+            if entries != self._written:
                 replace_file(self._disk, self._path, format_leader_epochs(entries))
-                self._told = entries
+                self._written = entries
 
-    def are_told_before(self, end_offset: int) -> bool:
+    def are_written_before(self, end_offset: int) -> bool:
         """Whether the file tells all that an opening keeps: it drops an epoch that begins where the log ends."""
-        told = [entry for entry in self._told or () if entry[1] < end_offset]
-        return told == [entry for entry in self._entries if entry[1] < end_offset]
+        before = [entry for entry in self._written or () if entry[1] < end_offset]
+        return before == [entry for entry in self._entries if entry[1] < end_offset]
 
     def write_beside(self) -> str:
         """The first half of a `flush` of many logs at once; returns the path that is to be synced before the second.
@@ -112,7 +112,7 @@ class LeaderEpochs:
     def put_in_place(self) -> None:
         """The second half: durable when the directory is synced."""
         put_in_place(self._disk, self._path)
-        self._told = self.entries
+        self._written = self.entries
 
     def moved(self, directory: str) -> None:
         self._path = f"{directory}/{file_names.LEADER_EPOCHS}"

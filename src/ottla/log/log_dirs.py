@@ -1,4 +1,4 @@
-"""All log directories of a node (`log.dirs`). One that fails goes offline; the others go on."""
+"""All log directories of a node (`log.dirs`). One that fails goes offline; the others continue."""
 
 from collections.abc import Callable, Sequence
 

@@ -5,7 +5,7 @@ is the `recovery_point`, never past the end: all before it survives a power cut.
 
 Threads: one thread owns the log and calls everything. Only what a `Flush` does in `run` may be done elsewhere, beside
 appends and reads. A failing disk raises `OSError` and leaves the log as it was before the call, as far as it is known;
-the directory's owner takes it offline, or goes on if the disk was only full. What could be neither done nor undone
+the directory's owner takes it offline, or continues if the disk was only full. What could be neither done nor undone
 then, of a roll or a truncation, is done before anything else is built on it (`_finish`).
 
 One file because all of these operations keep the same two things in order, the offsets and the row of segments, and
@@ -520,7 +520,7 @@ class PartitionLog(ReadableLog):
         return offset
 
     def _prepare_truncation(self, offset: int) -> None:
-        """From here on what is at `offset` and after it is as good as gone, for whoever works beside this thread."""
+        """From here on what is at `offset` and after it is as good as gone, for other threads."""
         self.cut_count += 1
         self._lowest_cut = offset if self._lowest_cut is None else min(self._lowest_cut, offset)
         if self._replacement is not None:
@@ -632,8 +632,8 @@ class PartitionLog(ReadableLog):
         """Whether a clean stop has anything to make durable: see `ottla.log.flush`."""
         is_untouched = self._state == _NEVER_WRITTEN and not self._had_something
         is_as_before = is_untouched or self._state == self._state_as_closed
-        is_told = self.epochs.are_told_before(self.log_end_offset)
-        return not is_as_before or not is_told or self._unfinished is not None or self.active.has_failed_write
+        has_epochs = self.epochs.are_written_before(self.log_end_offset)
+        return not is_as_before or not has_epochs or self._unfinished is not None or self.active.has_failed_write
 
     def finish_writing(self) -> list[str]:
         """Writes what a clean stop leaves but was only in memory; returns the paths that are to be synced."""

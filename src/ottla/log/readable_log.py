@@ -66,7 +66,7 @@ class ReadableLog:
     def aborted_in(self, from_offset: int, part: FileSlice, upper_bound: int) -> list[AbortedTransaction]:
         """The aborted transactions that a reader of `part` must leave out, which was read from `from_offset` on.
 
-        As Kafka, they are told up to the next entry of the offset index: some may be just past the part.
+        As Kafka, they are listed up to the next entry of the offset index: some may be just past the part.
         """
         past = offset_past(self.segments, self.log_end_offset, from_offset, part)
         return self.aborted_transactions(from_offset, min(past, upper_bound))

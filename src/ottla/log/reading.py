@@ -74,7 +74,7 @@ def _base_offset(segment: Segment) -> int:
 # Finding a record by its time. It may take long: indexes of many segments are read, and a batch is decompressed.
 #
 # So it is a step that any thread can take, beside appends, rolls and retention: what the log is made of is noted when
-# the lookup is started, and nothing of that is changed here. The log's owner starts it and is told when it is over
+# the lookup is started, and nothing of that is changed here. The log's owner starts it and learns when it is over
 # (`ReadableLog.start_time_lookup`, `end`). A truncation meanwhile can make it fail, or find what is gone: its owner
 # asks whether the partition still leads.
 

@@ -231,9 +231,9 @@ class Recovery:
             raise
 
     def _drop_unfinished_roll(self) -> None:
-        """A roll that failed can leave an empty segment behind, while the one before it went on."""
+        """A roll that failed can leave an empty segment behind, while the one before it continued."""
         while len(self.segments) > 1 and self.segments[-1].size == 0:
-            # One whose end cannot be told yet is recovered, and an empty segment after it is no loss.
+            # One whose end cannot be determined yet is recovered, and an empty segment after it is no loss.
             with suppress(CorruptBatch, CorruptFile):
                 if self.segments[-2].next_offset() <= self.segments[-1].base_offset:
                     return
@@ -304,7 +304,7 @@ class Recovery:
             if lost:
                 path = segment.path(file_names.LOG)
                 self.warnings.append(
-                    f"{path}: {lost} bytes from byte {valid} on were no whole batch, and are cut off"
+                    f"{path}: {lost} bytes from byte {valid} on were not a whole batch, and are truncated"
                     + (f"; they were durable, so the file as it was is kept as {kept}" if kept else "")
                 )
                 self._cut_off(slot + 1, f"the one before them ends at offset {expected}")
@@ -360,7 +360,7 @@ class Recovery:
         if kept:
             files = ", ".join(path.rpartition("/")[2] for path in reversed(kept))
             self.warnings.append(
-                f"{self._directory}: segments that do not follow on the log are no part of it any more ({reason}); "
+                f"{self._directory}: segments that do not follow on the log are not part of it any more ({reason}); "
                 f"kept, for a person to look at, as {files}"
             )
 

@@ -198,7 +198,7 @@ class Segment(SegmentFiles):
         return False
 
     def _measure_room(self, config: LogConfig, max_ms: int) -> None:
-        """How far this segment reaches, as far as that can be told from sizes alone.
+        """How far this segment reaches, as far as sizes alone show it.
 
         An index gets an entry after every index.interval.bytes, and one may be due now: so its entries last at least
         for that many bytes.
@@ -248,7 +248,7 @@ class Segment(SegmentFiles):
         return find_offset(self.file, start, self.size, offset)
 
     def slice(self, found: Found, size: int) -> FileSlice:
-        """So many bytes from a batch on. If they have been read already, where a reader of them goes on is noted."""
+        """So many bytes from a batch on. If they have been read already, where a reader of them continues is noted."""
         data = found.window[found.at : found.at + size]
         if len(data) < size:
             return FileSlice(self.file, found.position, size)

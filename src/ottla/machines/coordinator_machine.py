@@ -4,17 +4,18 @@ Theory of operation. A command is a method of the machine: it reads the state an
 `CoordinatorDecision`. The driver (`broker.coordination`) takes the decision's records up: it replays them into the
 machine at once, gathers them with those of other decisions into one batch, appends the batch to the coordinator's
 partition, and gives the replies out when it is committed. A decision without records waits for what was decided before
-it, since it may have seen that. So no client is ever told what could still be lost, and the next command sees
+it, since it may have seen that. So no client ever gets what could still be lost, and the next command sees
 everything that was decided before it.
 
 What is in the log is changed by `replay` alone. What is not in the log (who waits for a rebalance, when a member was
 last heard of) is *soft*: the machine changes it as it decides. Soft state obeys three rules.
 
-    1. It is gone with the coordinator. Clients that counted on it are told to ask again, and ask the next one.
-    2. Records that the driver refuses (they do not fit into a batch, too few replicas are in sync) were never replayed.
+    1. It is gone with the coordinator. Clients that counted on it get an error on which they ask again, and ask the
+    next one. 2. Records that the driver refuses (they do not fit into a batch, too few replicas are in sync) were never
+    replayed.
        The driver calls `on_refused`, and soft state that the decision has changed goes back to what the log says.
-    3. Records that were taken up and could not be appended have been replayed. Nothing is undone: everybody who waits
-       is told so, and the driver loads a new machine from the log.
+    3. Records that were accepted and could not be appended have been replayed. Nothing is undone: everybody who waits
+       gets an error, and the driver loads a new machine from the log.
 
 Timers have names. A timer that is set again is moved; one that is set to None is dropped. What it does when it fires is
 another command. If that could not be written, the driver lets the timer fire again a little later.
@@ -78,7 +79,7 @@ class Waiter(Protocol):
 
 
 class Answer(NamedTuple):
-    """What a waiter is told once the decision is committed: a reply, or, where that is an `ErrorCode`, the failure."""
+    """What a waiter gets once the decision is committed: a reply, or, where that is an `ErrorCode`, the failure."""
 
     waiter: Waiter
     reply: Any
@@ -139,7 +140,7 @@ class EncodedCommand(Protocol):
     """A command that is given so often that its records are made as bytes: in no transaction, all in one batch.
 
     It reads while it decides, and changes nothing. `decide` returns its reply, its records and the timers that are set
-    with them. Once all that it rests on is committed it is told so (`tell`), and gives its reply out; or it is refused.
+    with them. Once all that it rests on is committed it hears so (`tell`), and gives its reply out; or it is refused.
     """
 
     subject: str

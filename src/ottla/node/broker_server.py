@@ -1,10 +1,10 @@
 """The broker's side of a node: log directories, partitions, its place in the cluster, its work in the background.
 
 How it comes up, once the metadata is there: the logs are opened, on a worker (after a crash that is when they are
-recovered); the broker registers with the controller, takes up its partitions when it has heard of that, and is
+recovered); the broker registers with the controller, opens its partitions when it has heard of that, and is
 unfenced. It goes down in the other order, and leaves the markers of a clean stop last.
 
-It must not take up its partitions before: by the metadata of its last life it may lead, in an epoch in which it has
+It must not open its partitions before: by the metadata of its last life it may lead, in an epoch in which it has
 lost records since, and would write others in their place.
 """
 
@@ -16,7 +16,7 @@ from ottla.base.errors import StorageError
 from ottla.base.ids import TopicPartition, random_uuid
 from ottla.broker.broker import Broker
 from ottla.broker.partitions.background import Background
-from ottla.broker.replication.leader_lines import RemoteLeaders
+from ottla.broker.replication.leader_connections import RemoteLeaders
 from ottla.controller.controller_server import ControllerServer
 from ottla.log.log_config import LogConfig
 from ottla.log.log_dirs import LogDirs
@@ -40,7 +40,7 @@ _TELL_S = 5.0
 
 
 class BrokerServer:
-    """Locks the directories when it is made. `failed` is told why the broker cannot go on."""
+    """Locks the directories when it is made. `failed` is called with the reason why the broker cannot continue."""
 
     def __init__(self, world: World, config: NodeConfig, storage: Storage, *, failed: Callable[[str], None]) -> None:
         randbytes = world.entropy.randbytes
@@ -59,8 +59,8 @@ class BrokerServer:
         self._logs.offline.update(storage.failed)
         self.broker: Broker | None = None
         self.on_opened: Callable[[int, int], None] | None = None
-        """Is told how many of how many logs are open, by other threads than the loop's."""
-        self._told_s = world.clock.elapsed_s()
+        """Is called with how many of how many logs are open, by other threads than the loop's."""
+        self._logged_s = world.clock.elapsed_s()
 
     # Coming up
 
@@ -129,8 +129,8 @@ class BrokerServer:
     def _on_opened(self, partition: TopicPartition, count: int, total: int) -> None:
         """Called by the threads that open logs."""
         now_s = self._world.clock.elapsed_s()
-        if count == total or now_s - self._told_s >= _TELL_S:
-            self._told_s = now_s
+        if count == total or now_s - self._logged_s >= _TELL_S:
+            self._logged_s = now_s
             _log.info("opened %s of %s partitions (%s)", f"{count:,}", f"{total:,}", partition)
         if self.on_opened is not None:
             self.on_opened(count, total)

@@ -72,7 +72,7 @@ class ClusterLog:
     def _forget(self) -> None:
         self._created, self._deleted = _Gathered(), _Gathered()
         self._without_leader: dict[str, PartitionChange] = {}
-        """Those that may be without one for a moment only: told if they still are when the line is written."""
+        """Those that may be without one for a moment only: logged if they still are when the line is written."""
         self._new_leaders = _Gathered()
         self._led, self._not_led = _Gathered(), _Gathered()
         self._shrunk, self._grown = _Gathered(), _Gathered()
@@ -171,9 +171,9 @@ class ClusterLog:
         if self._not_led.count:
             _log.info("this broker no longer leads %s: %s", self._not_led.counted("partition"), self._not_led)
         if self._shrunk.count:
-            _log.info("the ISR shrank of %s: %s", self._shrunk.counted("partition"), self._shrunk)
+            _log.info("the ISR of %s shrank: %s", self._shrunk.counted("partition"), self._shrunk)
         if self._grown.count:
-            _log.info("the ISR expanded of %s: %s", self._grown.counted("partition"), self._grown)
+            _log.info("the ISR of %s expanded: %s", self._grown.counted("partition"), self._grown)
         self._forget()
 
 

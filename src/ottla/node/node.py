@@ -6,7 +6,8 @@ How it comes up, in this order:
 2. The listeners are bound, so that the node can say where it is; nothing is answered yet.
 3. The metadata log is loaded, and the node takes its place in the quorum: the listeners of controllers are served from
    here on. It waits until it leads, which a sole voter does at once, or has caught up with the leader.
-4. The broker opens its logs, takes up its partitions and joins the cluster. A node that is a controller alone
+4. The broker opens its logs, applies the metadata of its partitions and joins the cluster. A node that is a controller
+alone
    (`process.roles`) has none.
 5. The other requests are answered.
 
@@ -77,11 +78,11 @@ ResultT = TypeVar("ResultT")
 
 
 class Node:
-    """A controller and, where it is asked for, a broker in one process. `failed` is told when it cannot go on.
+    """A controller and, where it is asked for, a broker in one process. `failed` is called when it cannot continue.
 
     `start` and `stop` are run as a `Procedure`. What is in `also_close` goes down with the connections. `around` may
-    put something between connections and what handles their requests: see `ottla.node.faults`. `on_opened` is told, by
-    other threads, how many of how many logs are open while it starts.
+    put something between connections and what handles their requests: see `ottla.node.faults`. `on_opened` is called,
+    by other threads, how many of how many logs are open while it starts.
     """
 
     def __init__(
@@ -189,7 +190,7 @@ class Node:
             )
             self._server.handle = dispatcher(broker, partial(find_handler, controller), controller.gate)
             if self.watch is not None:
-                self.watch.take_up(broker)
+                self.watch.watch_broker(broker)
         else:
             self._follow_settings(metadata, controller.node_settings)
         hold_quotas(self._server, self._world, config.values, metadata, self.broker)
@@ -395,7 +396,7 @@ class Node:
     # When something breaks
 
     def on_fault(self, what: str, problem: BaseException | None) -> None:
-        """An exception that was no request's, no partition's and no coordinator's: it is told of, and that is all."""
+        """An exception that was no request's, no partition's and no coordinator's: it is logged, and that is all."""
         self._requests.on_fault("background")
         self._faults.error(what, problem)
 

@@ -33,7 +33,7 @@ class NodeSasl:
         self._authenticators: Authenticators | None = None
 
     def guard(self, server: Server, values: Values) -> None:
-        """Listeners with SASL are told whom to let in. Raises `ConfigError`, and then nobody new is."""
+        """Gives listeners with SASL whom to let in. Raises `ConfigError`, and then nobody new is."""
         if not any(listener.has_sasl for listener in self._config.listeners):
             return
         if self._authenticators is None:

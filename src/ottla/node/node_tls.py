@@ -2,7 +2,7 @@
 
 New certificates count from the next connection on, and no connection is dropped for them. They come by settings that
 are given at run time, or in the files: those are looked at every few seconds, on a disk thread. What cannot be used is
-told in a log line, and the listener goes on with what it has.
+reported in a log line, and the listener keeps what it has.
 """
 
 import logging
@@ -51,7 +51,7 @@ class NodeTls:
                 self._protocols[name] = protocol_of(values, name)
         self._trust: dict[str, ListenerTrust] = {}
         self._lane: HandshakeLane | None = None
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         for name, protocol in self._protocols.items():
             if protocol in TLS_PROTOCOLS:
                 is_dialled = name in self._dialled.values()
@@ -149,20 +149,20 @@ class NodeTls:
     def _on_material(self, name: str, values: Mapping[str, Value], material: "Material") -> None:
         trust = self._trust[name]
         if material == trust.material and values == trust.values:
-            self._told.pop(name, None)
+            self._logged.pop(name, None)
             return
         try:
             trust.update(values, material)
         except ConfigError as problem:
             self._on_problem(name, problem)
             return
-        self._told.pop(name, None)
+        self._logged.pop(name, None)
         _log.info("%s loaded new certificates or TLS settings; they apply to new connections", name)
 
     def _on_problem(self, name: str, problem: Exception) -> None:
-        """Told once, until it is another or over."""
-        if self._told.get(name) != str(problem):
-            self._told[name] = str(problem)
+        """Logged once, until it is another or over."""
+        if self._logged.get(name) != str(problem):
+            self._logged[name] = str(problem)
             _log.warning("%s keeps its previous certificates: %s", name, problem)
 
 
@@ -181,7 +181,7 @@ def _trust(values: Mapping[str, Value], is_served: bool, is_dialled: bool) -> "L
 def _dialer(network: Network, trust: "ListenerTrust", log: RateLimitedLog) -> Dialer:
     from ottla.security.tls.dialling import TlsDialer
 
-    def told(address: str, problem: OSError) -> None:
+    def on_failed(address: str, problem: OSError) -> None:
         log.warning("cannot connect to the node at %s: %s", address, problem)
 
-    return TlsDialer(network, lambda: trust.client, network.at_end_of_turn, lambda: trust.suites, told)
+    return TlsDialer(network, lambda: trust.client, network.at_end_of_turn, lambda: trust.suites, on_failed)

@@ -21,7 +21,7 @@ StopSignals = Callable[[NodeLoop, Callable[[str], None]], AbstractContextManager
 
 
 class ProcessLife:
-    """From start to end, on a loop that is its own meanwhile. `log` is where signals are told."""
+    """From start to end, on a loop that is its own meanwhile. `log` is where signals are reported."""
 
     def __init__(self, loop: NodeLoop, stop_signals: StopSignals, log: logging.Logger) -> None:
         self._loop = loop
@@ -46,7 +46,7 @@ class ProcessLife:
 
     def run(self) -> int:
         """Returns the exit status. What it cannot start for is raised."""
-        # Timers of its own: to stop is to close those of the world, and to go on.
+        # Timers of its own: to stop is to close those of the world, and to continue.
         timers = LoopTimers(self._loop)
         with self._stop_signals(self._loop, self._on_signal):
             life = Procedure(self._live(), timers, self._end, self._fail)

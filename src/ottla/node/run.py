@@ -3,7 +3,7 @@
 The first SIGTERM, SIGHUP or Ctrl-C stops in good order; a second one at once. While the node waits for its quorum,
 which may take for ever, the first one is enough: it has opened no partition yet. An exception that nobody expected
 costs what it is about: a request, a partition, a group. One that comes as far as the loop belongs to none of them: it
-is logged and counted, and the node goes on. What does stop a node is in docs/decisions/0007-faults.md.
+is logged and counted, and the node continues. What does stop a node is in docs/decisions/0007-faults.md.
 """
 
 import gc
@@ -48,8 +48,8 @@ def run_node(
 ) -> int:
     """Returns the exit status. Raises `OttlaError` or `OSError` when the node cannot start.
 
-    `on_opened` is told, by other threads, how many of how many logs are open. `registry` are the settings of a schema
-    registry that is to run beside the node, in its process.
+    `on_opened` is called by other threads, with how many of how many logs are open. `registry` are the settings of a
+    schema registry that is to run beside the node, in its process.
     """
     raise_descriptor_limit()
     loop = NodeLoop(config.values.integer("ottla.spin.max.us"))

@@ -18,7 +18,7 @@ Format v2 (KIP-98), big endian, 61 bytes before the records:
     57  record_count            int32
 
 The CRC does not cover the first two assigned fields, so assigning offsets costs two small writes. Entries of
-the older formats have their magic at the same place, which is how they are told apart; `ottla.records.legacy`
+the older formats have their magic at the same place, which is how they are distinguished; `ottla.records.legacy`
 reads those.
 """
 

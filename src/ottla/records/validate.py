@@ -171,7 +171,7 @@ def validate_produced(
 
 
 def check_headers(data: Seen, max_message_bytes: int) -> BatchHeader:
-    """The cheap part: everything that can be told from the header of the batch and its checksum."""
+    """The cheap part: everything that the header of the batch and its checksum show."""
     header = _only_header(data)
     count = header.record_count
     if header.base_offset != 0:

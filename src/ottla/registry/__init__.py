@@ -19,7 +19,7 @@ The driver, on our client:
 
 The front:
 
-    front            HTTP: who asks, what they are told, in which form
+    front            HTTP: who asks, what they get, in which form
     api              one row for each operation; requests what they say; replies what is said
     access           who may do what; security how that is found out; listener_tls
     metrics          the page of metrics

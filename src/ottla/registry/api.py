@@ -437,7 +437,7 @@ class Api:
         return registration_object(registered, text)
 
     async def _existing(self, command: Register) -> Version | None:
-        """The version that the schema is already: it is told by any registry, and in any mode."""
+        """The version that the schema is already: any registry says it, and in any mode."""
         service = self._service
         subject, schema = command.subject, command.schema
         config = service.state.config_in_scope(subject)

@@ -7,7 +7,7 @@ of what may still be lost, and commands need not wait for each other.
 
 A term begins with the next producer epoch and a NOOP (`log_writer`), and with reading up to it: then nothing can be
 written before it that was not read. It ends when another registry is elected, when a broker says that another epoch is
-newer, or when a write fails: `ahead` is thrown away, and commands that wait are passed on to whoever leads then. One
+newer, or when a write fails: `ahead` is thrown away, and commands that wait are passed on to the next leader. One
 whose records may have been written is passed on only if doing it twice is doing it once.
 """
 
@@ -56,7 +56,7 @@ class _TermOver(Exception):
 
 
 class Driver:
-    """`on_changed` is told of every record that has changed the state."""
+    """`on_changed` is notified of every record that has changed the state."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Driver:
         self.end_offset = 0
         """Where the topic ended when it was loaded."""
         self.leader: Identity | None = None
-        """Who decides on changes, as far as the group has told."""
+        """Who decides on changes, as far as the group has reported."""
         self._partition = TopicPartition(settings.writer.topic, 0)
         self._core = ConsumerCore(world, consumer_settings, make_member)
         self._read_last = -1
@@ -176,12 +176,13 @@ class Driver:
             self._begin_again()
         self._read_last = offset
         if offset < self.next_offset:
-            return  # One of our own, taken up when it was acknowledged.
+            return  # One of our own, applied when it was acknowledged.
         key, value = None if key is None else bytes(key), None if value is None else bytes(value)
         is_own = offset in self._own or self.writer.is_under_way(key, value)
         self._own.discard(offset)
         if self._take(offset, key, value, timestamp_ms) and self._ahead is not None and not is_own:
-            # Another registry has written, one that cannot be fenced. What was decided may rest on what is no more so.
+            # Another registry has written, one that cannot be fenced. What was decided may rest on what does not hold
+            # any more.
             _log.warning("another registry has written to %s at offset %d", self._partition.topic, offset)
             self._begin_term()
 
@@ -200,7 +201,7 @@ class Driver:
         self._tell_reached()
 
     def _begin_again(self) -> None:
-        _log.error("%s begins anew: it was deleted and created again", self._partition.topic)
+        _log.error("reading %s from its beginning: it was deleted and created again", self._partition.topic)
         if not self.election.leads:
             self._end_term("the topic begins anew")
         self.state = State(self._settings.default_level)
@@ -262,19 +263,19 @@ class Driver:
                 await self.reached(offset)
             except (WritingEnded, ClientClosed) as problem:
                 if term == self._term:
-                    _log.warning("could not take the lead over: %s; trying again", problem)
+                    _log.warning("cannot become the leader: %s; trying again", problem)
                 pause_ms = self.cluster.backoff.after(failures, self._world.entropy)
                 failures += 1
                 continue
             if term == self._term:
                 self._ahead = self.state.copy()
-                _log.info("this registry leads, in epoch %d", self.writer.epoch)
+                _log.info("this registry is the leader, in epoch %d", self.writer.epoch)
                 self._leading.resolve_if_waiting(None)
             return
 
     def _end_term(self, why: str) -> None:
         if self._ahead is not None:
-            _log.info("this registry leads no longer: %s", why)
+            _log.info("this registry is no longer the leader: %s", why)
         self._term += 1
         self._ahead = None
         self.writer.end(why)

@@ -78,7 +78,7 @@ class Identity(NamedTuple):
 
 
 class MalformedMember(RemoteProtocolError):
-    """Another member of the group says what is no identity or assignment."""
+    """Another member of the group sent something that is neither an identity nor an assignment."""
 
 
 def _read(data: bytes) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def read_identity(data: bytes | dict[str, Any]) -> Identity:
 
 
 class Assignment(NamedTuple):
-    """What all members are told: who leads, or why nobody does."""
+    """What all members get: who leads, or why nobody does."""
 
     leader_id: str | None
     leader: Identity | None
@@ -159,7 +159,7 @@ class ElectionSettings(NamedTuple):
 
 
 class Election:
-    """One registry's membership. `on_leader` is told of each outcome: who leads, and whether that is this one."""
+    """One registry's membership. `on_leader` is notified of each outcome: who leads, and whether that is this one."""
 
     def __init__(
         self,

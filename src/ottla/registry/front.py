@@ -1,4 +1,4 @@
-"""The HTTP front of the registry: who asks, what they are told, and in which form.
+"""The HTTP front of the registry: who asks, what they get, and in which form.
 
 Theory of operation. A request is authenticated, found in the API's table, and answered: from the state at once, or
 when it is promised. A change that another registry has to decide on is passed on to it as it came, and its status and
@@ -210,7 +210,7 @@ def error_body(code: int, message: str) -> bytes:
 
 
 def bad_http(status: int, reason: str) -> bytes:
-    """The response to what is no request."""
+    """The response to a malformed request."""
     return response_bytes(status, error_body(status, reason), V1)
 
 

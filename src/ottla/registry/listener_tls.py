@@ -34,7 +34,7 @@ class ListenerTls:
         self._server = server
         self._trust = ListenerTrust(values)
         self._lane = HandshakeLane(world.network, world.timers.now_s)
-        self._told = ""
+        self._logged = ""
         world.timers.every(_LOOK_S, self._look)
 
     def secure(self, name: str) -> Secure:
@@ -63,20 +63,20 @@ class ListenerTls:
 
     def _on_material(self, material: Material) -> None:
         if material == self._trust.material:
-            self._told = ""
+            self._logged = ""
             return
         try:
             self._trust.update(self._values, material)
         except ConfigError as problem:
             self._on_problem(problem)
             return
-        self._told = ""
+        self._logged = ""
         _log.info("loaded new certificates; they apply to new connections")
 
     def _on_problem(self, problem: Exception) -> None:
-        """Told once, until it is another or over."""
-        if self._told != str(problem):
-            self._told = str(problem)
+        """Logged once, until it is another or over."""
+        if self._logged != str(problem):
+            self._logged = str(problem)
             _log.warning("the previous certificates are kept: %s", problem)
 
 

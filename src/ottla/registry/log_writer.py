@@ -1,4 +1,4 @@
-"""Writes to the topic, as the one registry that may: whoever took the next epoch has ended all before.
+"""Writes to the topic, as the one registry that may: the one that took the next epoch has ended all before.
 
 Theory of operation. All registries of a group share a transactional id, and no transaction is ever begun with it. It
 is there for its epoch: InitProducerId gives the next one, and a broker refuses batches of an older epoch as soon as it
@@ -93,7 +93,7 @@ class LogWriter:
         self._refused_until_s = 0.0
         self.batches = 0
         self.on_ended: Callable[[str], None] = lambda why: None
-        """Told when a term ends because it cannot go on."""
+        """Called when a term ends because it cannot continue."""
 
     @property
     def epoch(self) -> int:
@@ -231,7 +231,7 @@ class LogWriter:
         return entries
 
     def _fail(self, problem: KafkaError) -> None:
-        """The term cannot go on: it was fenced, or the log is not as it should be."""
+        """The term cannot continue: it was fenced, or the log is not as it should be."""
         uncertain = self._is_uncertain
         why = str(problem)
         if problem.code in _TOO_LARGE and len(self._under_way) == 1:

@@ -136,7 +136,7 @@ def read_key(data: bytes | None) -> Key:
     if kind == NOOP:
         return Key(NOOP)
     if subject is not None and not isinstance(subject, str):
-        raise UnreadableRecord("the key's subject is no text")
+        raise UnreadableRecord("the key's subject is not a string")
     if kind == SCHEMA:
         version = found.get("version")
         if subject is None or not is_number(version) or found.get("magic", 1) not in _MAGICS:

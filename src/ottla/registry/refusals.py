@@ -111,10 +111,6 @@ def reference_exists(subject: str, version: int) -> Refused:
     return Refused(422, 42206, f"One or more references exist to the schema {named}.")
 
 
-def id_does_not_match(message: str) -> Refused:
-    return Refused(422, 42207, message)
-
-
 def invalid_subject(subject: str) -> Refused:
     return Refused(422, 42208, f"The specified subject '{subject}' is not a valid.")
 

@@ -144,7 +144,7 @@ class FileSecurity:
         self._content = _read(path)
         self.file = read_auth_file(self._content)
         self.on_changed: Callable[[], None] = lambda: None
-        self._told = ""
+        self._logged = ""
         world.timers.every(_LOOK_S, self._look)
 
     def _look(self) -> None:
@@ -158,13 +158,13 @@ class FileSecurity:
         except WrongAuthFile as problem:
             self._on_problem(problem)
             return
-        self._content, self._told = content, ""
+        self._content, self._logged = content, ""
         _log.info("read the users and rights of %s again", self._path)
         self.on_changed()
 
     def _on_problem(self, problem: Exception) -> None:
-        if str(problem) != self._told:
-            self._told = str(problem)
+        if str(problem) != self._logged:
+            self._logged = str(problem)
             _log.warning("the users and rights of %s stay as they were: %s", self._path, problem)
 
     # Passwords
@@ -276,7 +276,7 @@ class ClusterRights:
         self._asking = Asking(cluster)
         self._authorizer = Authorizer(super_users=super_users, is_ready=False)
         self._world = world
-        self._told = ""
+        self._logged = ""
         world.timers.every(_ACLS_S, self._look, first_s=0.0)
 
     def _look(self) -> None:
@@ -286,11 +286,11 @@ class ClusterRights:
         try:
             found = await describe_acls(self._asking, timeout=_ACLS_S)
         except KafkaError as problem:
-            if str(problem) != self._told:
-                self._told = str(problem)
+            if str(problem) != self._logged:
+                self._logged = str(problem)
                 _log.warning("cannot read the cluster's ACLs: %s", problem)
             return
-        self._told = ""
+        self._logged = ""
         rules = {
             place: AclBinding(
                 one.resource_type,

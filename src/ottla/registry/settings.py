@@ -1,7 +1,7 @@
 """The registry's settings, from properties with Confluent's names.
 
 What follows `kafkastore.` and is no setting of the registry's own is one of the client that it reads and writes the
-topic with: `kafkastore.security.protocol=SASL_SSL` is its `security.protocol`. All that is wrong is told at once.
+topic with: `kafkastore.security.protocol=SASL_SSL` is its `security.protocol`. All that is wrong is reported at once.
 """
 
 from collections.abc import Mapping

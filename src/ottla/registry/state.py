@@ -2,10 +2,10 @@
 
 Theory of operation. A state is made by replaying records in the order of their offsets, and by nothing else. Of several
 forms of a key the latest offset counts. A record that cannot be read changes nothing: it is counted (`unreadable`), and
-the load goes on. Texts of schemas are not parsed here, so one that is no schema is served as it is.
+the load continues. Texts of schemas are not parsed here, so one that is no schema is served as it is.
 
 An id is one schema's within its context. A record that gives an id to a second text is passed over and counted
-(`duplicate_ids`): whoever wrote it was no leader any more. The highest id of a context never goes back, also if the
+(`duplicate_ids`): its writer was not the leader any more. The highest id of a context never goes back, also if the
 schema that had it is gone for good: NOOP records carry it then (`max_ids_to_keep`).
 
 The leader decides on a state that is ahead of the log by what it has written and not read back yet. It is a `copy` of

@@ -21,7 +21,7 @@ The world
 
     world              everything that a node is given, as one
     attribution        which request the loop works for
-    apart              what goes on whatever its callbacks raise; what they have raised is in rate_limited_log
+    apart              work that continues whatever its callbacks raise; what they have raised is in rate_limited_log
     timers, workers    time on the loop; threads that wait for the disk
     procedure          a start or a stop that waits, on any world
     cleaner_process    cleaning in another process; cleaner_worker what runs there

@@ -1,9 +1,9 @@
-"""Which request the loop is working for, so that a fault is told to its client and to no other.
+"""Which request the loop is working for, so that a fault is answered to its client and to no other.
 
-Theory of operation. A request is handled in one call, and often goes on later: when a partition has grown, when a disk
-thread is done, when its time is over. Its connection sets `WORK` while the handler runs; the part that parks work for
-later notes `current()`, and comes back with `work_for`. An exception that comes out there is the request's: `fail`
-answers it. Without a request an exception goes on to the caller, in the end to the loop.
+Theory of operation. A request is handled in one call, and often continues later: when a partition has grown, when a
+disk thread is done, when its time is over. Its connection sets `WORK` while the handler runs; the part that parks work
+for later notes `current()`, and comes back with `work_for`. An exception that comes out there is the request's: `fail`
+answers it. Without a request an exception propagates to the caller, in the end to the loop.
 
 All of it is on the loop's thread. The threads of disk workers have no request.
 """
@@ -27,7 +27,7 @@ class _Work:
     def __init__(self) -> None:
         self.request: Attributed | None = None
         self.about: object = None
-        """What the node is taking up, in words when it is asked for them (`str`). A fault is told with them."""
+        """What the node is handling, in words when it is asked for them (`str`). A fault is reported with them."""
 
 
 WORK = _Work()
@@ -39,7 +39,7 @@ def current() -> Attributed | None:
 
 
 def work_for(request: Attributed | None, callback: Callable[..., object], *arguments: Any) -> None:
-    """Calls back for `request`, which is failed if that raises; without one, the exception goes on."""
+    """Calls back for `request`, which is failed if that raises; without one, the exception propagates."""
     before, WORK.request = WORK.request, request
     try:
         callback(*arguments)

@@ -105,7 +105,7 @@ class CleanerProcess:
     def _tell(self, step: CleaningStep) -> None:
         on_step = self._on_step
         if on_step is None:
-            return  # Stopped by what it told just before.
+            return  # Stopped by what it reported just before.
         if not isinstance(step, CleanedSegment):
             self._on_step = None
         on_step(step)

@@ -53,7 +53,7 @@ def steps(job: CleaningJob) -> Iterator[CleaningStep]:
         yield CleaningFailed(str(problem), problem.errno or 0)
     except OttlaError as problem:
         yield CleaningFailed(str(problem))
-    except Exception as problem:  # A bug must not look like a crash of the machine: it is told, and the log left alone.
+    except Exception as problem:  # A bug must not look like a crash of the machine: report it, leave the log alone.
         yield CleaningFailed(f"{type(problem).__name__}: {problem}")
 
 

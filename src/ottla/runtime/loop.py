@@ -3,11 +3,11 @@
 Theory of operation. A round waits until a descriptor is ready or a timer is due, calls the callbacks of what is ready,
 then those of timers, then those that were to be called soon, in the order in which they came. What a callback wants to
 be called soon comes in the next round, so that nothing keeps descriptors waiting. A callback that raises costs itself:
-`on_exception` is told. Other threads leave calls, and wake the loop through a descriptor.
+`on_exception` is called. Other threads leave calls, and wake the loop through a descriptor.
 
 asyncio's loops can do all of this. They are not used because of what comes with them: importing asyncio takes as long
-as a quarter of a node's start, and each of its callbacks is an object with a context that nobody here needs. Whoever
-is given a `Loop` also works on one of asyncio's.
+as a quarter of a node's start, and each of its callbacks is an object with a context that nobody here needs. A program
+that is given a `Loop` also works on one of asyncio's.
 """
 
 import socket

@@ -64,7 +64,7 @@ class LoopPoller:
     def __init__(self, loop: Loop, on_ready: Callable[[], None]) -> None:
         self._loop = loop
         self._on_ready = on_ready
-        self._is_told = False
+        self._is_announced = False
         self._ready: dict[int, int] = {}
 
     def register(self, fd: int, events: int) -> None:
@@ -85,13 +85,13 @@ class LoopPoller:
         self._ready.pop(fd, None)
 
     def _note(self, fd: int, event: int) -> None:
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_announced:
+            self._is_announced = True
             self._loop.call_soon(self._tell)
         self._ready[fd] = self._ready.get(fd, 0) | event
 
     def _tell(self) -> None:
-        self._is_told = False
+        self._is_announced = False
         self._on_ready()
 
     def poll(self) -> list[tuple[int, int]]:
@@ -266,7 +266,7 @@ class SystemHostNames:
         try:
             found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
         except UnicodeError as problem:
-            raise OSError(f"{name!r} is no host's name: {problem}") from problem
+            raise OSError(f"{name!r} is not a host name: {problem}") from problem
         return [str(address[0]) for *_, address in found]
 
     def own_name(self) -> str:

@@ -3,7 +3,7 @@
 Where the transport can send from files, their bytes never come into this process (`sendfile`); where it cannot (TLS,
 the network in memory), they are read a piece at a time and sent as bytes. Either way the loop must not wait for the
 disk, so a part of a file is first looked for in the page cache (a read that may not wait). If it is not there, a disk
-thread sends or reads it while the connection waits and the others go on (`OnDiskThread`). Sending is as quick as the
+thread sends or reads it while the connection waits and the others continue (`OnDiskThread`). Sending is as quick as the
 system can be: it reads ahead while it sends, and nothing is read twice.
 """
 

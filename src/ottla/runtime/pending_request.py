@@ -107,7 +107,7 @@ class PendingRequest(RequestContext):
             self._connection.mute(throttle_ms / 1000)
 
     def fail(self, problem: Exception) -> None:
-        """An exception came out of work for this request. Its client is told, and no other notices."""
+        """An exception came out of work for this request. Its client gets the error, and no other notices."""
         connection = self._connection
         if self.connection.paused_by is self:
             self.connection.resume()

@@ -7,8 +7,8 @@
     Procedure(start(), timers, then, failed)
 
 Theory of operation. `wait_for` begins something that calls back, at once or later. If later, the coroutine is left, and
-goes on in a turn of its own (a timer of no delay) after the callback: never in the middle of the work that called back.
-Nothing here knows what a loop is, so a real node and a simulated one start and stop by the same lines.
+continues in a turn of its own (a timer of no delay) after the callback: never in the middle of the work that called
+back. Nothing here knows what a loop is, so a real node and a simulated one start and stop by the same lines.
 """
 
 from collections.abc import Callable, Coroutine, Generator
@@ -97,7 +97,7 @@ class Procedure(Generic[ResultT]):
         self._step()
 
     def cancel(self) -> None:
-        """Leaves it where it is; nobody is told."""
+        """Leaves it where it is; nobody hears of it."""
         if not self._is_over:
             self._is_over = True
             if self._timer is not None:

@@ -46,7 +46,7 @@ class RateLimitedLog:
 
 
 class TroubleLog:
-    """Of what goes on by itself: a full disk, a leader that sends corrupt batches. One line about each thing at once,
+    """Of what happens by itself: a full disk, a leader that sends corrupt batches. One line about each thing at once,
     and then fewer and fewer, down to one a minute.
     """
 
@@ -78,7 +78,7 @@ _MOST_KINDS: Final = 100
 _Kind = tuple[object, ...]
 
 
-class _Told:
+class _Logged:
     __slots__ = ("count", "since_s")
 
     def __init__(self, since_s: float) -> None:
@@ -92,19 +92,19 @@ class FaultLog:
     def __init__(self, log: logging.Logger, now_s: Callable[[], float]) -> None:
         self._log = log
         self._now_s = now_s
-        self._told: dict[_Kind, _Told] = {}
+        self._logged: dict[_Kind, _Logged] = {}
 
     def error(self, what: str, problem: BaseException | None) -> None:
         kind, now_s = _kind_of(what, problem), self._now_s()
-        told = self._told.get(kind)
-        if told is not None and now_s - told.since_s < _AGAIN_S:
-            told.count += 1
+        last = self._logged.get(kind)
+        if last is not None and now_s - last.since_s < _AGAIN_S:
+            last.count += 1
             return
-        more = f" ({told.count} more like it in the last {now_s - told.since_s:.0f} s)" if told and told.count else ""
-        self._told.pop(kind, None)
-        while len(self._told) >= _MOST_KINDS:
-            del self._told[next(iter(self._told))]
-        self._told[kind] = _Told(now_s)
+        more = f" ({last.count} more like it in the last {now_s - last.since_s:.0f} s)" if last and last.count else ""
+        self._logged.pop(kind, None)
+        while len(self._logged) >= _MOST_KINDS:
+            del self._logged[next(iter(self._logged))]
+        self._logged[kind] = _Logged(now_s)
         self._log.error("%s%s", what, more, exc_info=problem)
 
 

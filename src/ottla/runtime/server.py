@@ -406,7 +406,7 @@ class Server:
         )
 
     def on_fault(self, where: RequestContext | ClientConnection, problem: Exception) -> None:
-        """An exception that nobody expected, in work for one request or one connection. The node goes on.
+        """An exception that nobody expected, in work for one request or one connection. The node continues.
 
         A client may cause it again as fast as it can ask: all are counted, and each kind is logged once a minute.
         """

@@ -34,7 +34,7 @@ class Session:
         self.unmute: Timer | None = None
 
     def has_room(self, unanswered: int) -> bool:
-        """Whether one that had to wait may go on."""
+        """Whether one that had to wait may continue."""
         return (
             not self.client.is_paused
             and self.unmute is None

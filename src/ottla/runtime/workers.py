@@ -64,7 +64,7 @@ class ThreadWorkers:
             callback()
 
     def close(self) -> None:
-        """Takes no more jobs, and lets the threads end after the one they are at. Nobody is told what comes of it.
+        """Takes no more jobs, and lets the threads end after the one they are at. Nobody hears what comes of it.
 
         Threads that hang in a dead disk go with the process.
         """

@@ -24,4 +24,4 @@ class World(NamedTuple):
     entropy: Entropy
     host_names: HostNames
     make_cleaner: Callable[[], Runner]
-    """For each cleaning that goes on beside others; see `ottla.log.cleaning`."""
+    """For each cleaning that runs beside others; see `ottla.log.cleaning`."""

@@ -22,7 +22,7 @@ LONGEST_NUMBER: Final = 1_000
 """Digits, as in Jackson."""
 
 _TOKENS: Final = re.compile(
-    # What is not ended goes on to the end of the text: it must not be tried again from every character of it.
+    # What is not ended reaches to the end of the text: it must not be tried again from every character of it.
     r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|[0-9][0-9.eE+-]*+',
     re.DOTALL,
 )
@@ -152,7 +152,7 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def java_double(value: float) -> str:
-    """A double as Java prints it: 1.0, 1.0E10, 1.0E-5. What is no number is in quotes, as Jackson writes it."""
+    """A double as Java prints it: 1.0, 1.0E10, 1.0E-5. NaN and infinities are in quotes, as Jackson writes them."""
     return _java_number(value, repr(abs(value)))
 
 

@@ -3,7 +3,7 @@
 `needs` are the rights that the request's client must have, all of them, each on the resources of that kind that the
 request names. `or_instead` is a right that serves as well as all of `needs`, on the cluster: an administrator may do to
 every topic what another may do to some. `quota` is what the request is counted against (KIP-13, KIP-124, KIP-599).
-`words` are told when the right on the cluster is missing; by default, which right that is.
+`words` are reported when the right on the cluster is missing; by default, which right that is.
 """
 
 from enum import Enum

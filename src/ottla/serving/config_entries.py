@@ -69,7 +69,7 @@ _ALSO_NAMED: Final[Mapping[str, tuple[str, ...]]] = {
 """Weaker names of the same broker setting."""
 
 OF_THE_AUTHORIZER: Final = frozenset(row.name for row in broker.ACCESS)
-"""Kafka's table does not have these: they are told if they are given, without their values, as what a plug-in has."""
+"""Kafka's table does not have these: they are listed if they are given, without their values, as what a plug-in has."""
 
 
 def described_row(name: str) -> Setting | None:

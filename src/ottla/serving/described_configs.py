@@ -111,7 +111,7 @@ def _broker(node: DescribedNode, name: str, shown: Shown) -> Described:
     refusal = _not_this_broker(node, name)
     if refusal is not None:
         return refusal
-    # Ours, and those of the authorizer, are told if they are given.
+    # Ours, and those of the authorizer, are listed if they are given.
     kafkas = [key for key in settings(Scope.BROKER) if not key.startswith(OWN) and key not in OF_THE_AUTHORIZER]
     return [
         _broker_entry(key, _broker_value(node, key, sources), sources, shown, for_all=False)

@@ -77,7 +77,7 @@ def _check(change: Change) -> Refusal | None:
     if change.config_operation == Operation.SET:
         if change.value in LEVELS:
             return None
-        return Refusal(ErrorCode.INVALID_CONFIG, f"{change.value} is no log level; there are {', '.join(LEVELS)}.")
+        return Refusal(ErrorCode.INVALID_CONFIG, f"{change.value} is not a log level; there are {', '.join(LEVELS)}.")
     if change.config_operation == Operation.DELETE:
         if change.name != ROOT:
             return None

@@ -20,13 +20,13 @@ from ottla.machines.metadata.image.delta import MetadataDelta
 _log = logging.getLogger(__name__)
 
 Watcher: TypeAlias = Callable[[Values, frozenset[str]], None]
-"""Is told all settings, and the keys of those that are not as they were."""
+"""Is called with all settings, and the keys of those that are not as they were."""
 
 
 class NodeSettings:
-    """`static` is the file; `effective` what counts now. Watchers are told of a change in the order they came.
+    """`static` is the file; `effective` what counts now. Watchers hear of a change in the order they came.
 
-    `checks` raise `ConfigError` for settings that this node could not use, before they are given: they are told all
+    `checks` raise `ConfigError` for settings that this node could not use, before they are given: they get all
     settings as they would be, and the keys of those that would change. They may read files, so `workers` run them.
     """
 

@@ -108,7 +108,7 @@ class OttlaDataSource(DataSource):
         )
 
     def _reading(self, options: "SourceOptions", schema: "StructType") -> "RowReading":
-        """What Spark was told, or what a user has said with `.schema()`, which then must be the same."""
+        """What Spark was given, or what a user has said with `.schema()`, which then must be the same."""
         from pyspark.sql.pandas.types import to_arrow_type
         from pyspark.sql.types import BinaryType, StringType
 

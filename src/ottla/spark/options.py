@@ -195,14 +195,14 @@ def secret_options() -> list[str]:
 
 
 def checked_client_settings(scope: Scope, found: Mapping[str, str]) -> ClientOptions:
-    """The settings as they are, if a client takes them; what it objects to is told with the option's name."""
+    """The settings as they are, if a client takes them; what it objects to is reported with the option's name."""
     from ottla.client.settings import read_settings
 
     try:
         read_settings(scope, found)
     except ConfigError as wrong:
-        told = "; ".join(f"option {CLIENT_PREFIX}{problem}" for problem in wrong.problems)
-        raise OptionError(told) from None
+        complaints = "; ".join(f"option {CLIENT_PREFIX}{problem}" for problem in wrong.problems)
+        raise OptionError(complaints) from None
     return ClientOptions(found)
 
 

@@ -54,7 +54,7 @@ class PipelineReport(NamedTuple):
 
     @classmethod
     def decode(cls, value: bytes) -> "PipelineReport":
-        """Raises `ValueError` for what is no report."""
+        """Raises `ValueError` for a record that is not a report."""
         try:
             read: Any = json.loads(value)
             return cls(**{name: read[name] for name in cls._fields if name in read})

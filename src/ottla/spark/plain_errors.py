@@ -1,4 +1,4 @@
-"""Errors that a user made are told in their own words, without the lines of the program above them.
+"""Errors that a user made are reported in their own words, without the lines of the program above them.
 
 Spark runs planning in a Python process of its own and prints what comes out of it with its traceback: twenty lines of
 PySpark and ours above the one that names the option. It leaves them out where its environment says so, and looks there

@@ -1,8 +1,8 @@
-"""What queries of a session do, told to a topic: a listener of Spark's, and a producer.
+"""What queries of a session do, reported to a topic: a listener of Spark's, and a producer.
 
     ottla.spark.report_pipelines(spark, "broker:9092")
 
-Reports decide nothing. One that cannot be sent is warned of once, and the query goes on; the next one has everything
+Reports decide nothing. One that cannot be sent is warned of once, and the query continues; the next one has everything
 that is to be known. Spark calls listeners on a thread of its own, so a query never waits for a broker here.
 """
 

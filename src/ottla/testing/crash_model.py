@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Crashed(BaseException):
-    """The machine stopped here. Not an `Exception`, so that no handler can go on after it."""
+    """The machine stopped here. Not an `Exception`, so that no handler can continue after it."""
 
 
 class Change(Protocol):

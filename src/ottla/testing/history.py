@@ -55,7 +55,7 @@ class BatchSource:
         return batch
 
     def forget_producers(self) -> None:
-        """The log lost its end: other producers go on, and the transactions of these stay open."""
+        """The log lost its end: other producers continue, and the transactions of these stay open."""
         self._producers = [_Producer(producer.producer_id + 10) for producer in self._producers]
 
     def _compression(self) -> int:

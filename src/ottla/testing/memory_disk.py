@@ -10,7 +10,7 @@ it. What was synced is there. Of everything else, chance decides:
   directory on its own, as journalling file systems do it.
 
 A file's content and its name are separate: a synced file whose name is lost is lost. `fail_at(n, errno)` makes one call
-fail, or some in a row, and the disk go on; `fail_next(operation, errno)` does so by what the call does. A write that
+fail, or some in a row, and the disk continue; `fail_next(operation, errno)` does so by what the call does. A write that
 fails may have written any part of its data. A sync that fails may have lost what it was to make durable: see
 `syncs_lose_pages`. Reads are counted on their own (`reads`), since no crash is special for coming in one.
 
@@ -52,8 +52,8 @@ class MemoryDisk:
         self.open_files = 0
         self.clock: Clock | None = None
         self.on_call: Callable[[str], None] | None = None
-        """Told of every call before it does anything, and of a sync when it is done, too: what another thread does may
-        come in between."""
+        """Called for every call before it does anything, and of a sync when it is done, too: what another thread does
+        may come in between."""
         self.syncs_lose_pages = False
         """Whether a file's sync that fails takes the unsynced changes with it, as Linux does it."""
         self.usable_bytes: int | None = None

@@ -8,8 +8,8 @@
 
 Theory of operation: a node is a directory (`data/`, `node.log`) and at most one process on it. The first start lets the
 node pick a port and reads it from what the node prints; later starts ask for the same one. A node counts as started
-when it answers a request, not when it has printed something. Every wait has a limit, and what went wrong is told with
-the end of the node's log.
+when it answers a request, not when it has printed something. Every wait has a limit, and what went wrong is reported
+with the end of the node's log.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ class ScriptedBrokers:
         self.clock = FixedClock()
         self.timers = StepTimers(self.clock)
         self.lines: list[Line] = []
-        """What was told to the log."""
+        """What was logged."""
         log = ClientLog(self.timers.now_s, self.lines.append)
         self.world = ClientWorld(self.clock, self.timers, Random(0), self, self.problems.append, log=log)
         self._answers: dict[str, Any] = {}

@@ -1,10 +1,10 @@
 """Disk threads without threads: each job is done where it is given, or when a test says so.
 
 workers = StepWorkers()
-workers.run(job, then)  # done, and told, when it returns
+workers.run(job, then)  # done, and reported, when it returns
 workers.hold()
 workers.run(job, then)  # waits
-workers.step()          # done, and told
+workers.step()          # done, and reported
 """
 
 from collections import deque
@@ -75,7 +75,7 @@ class StepWorkers:
             self._jobs.popleft()()
 
     def let_go(self) -> None:
-        """Does what was held, then what that leads to, in order, and goes on without holding."""
+        """Does what was held, then what that leads to, in order, and continues without holding."""
         while self._jobs:
             self._jobs.popleft()()
         self._is_holding = False

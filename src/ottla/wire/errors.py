@@ -165,7 +165,7 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133, RETRIABLE
 
 
-# What a client is told with an error: a code, and words where the protocol has a place for them.
+# What a client gets with an error: a code, and words where the protocol has a place for them.
 
 
 def error_with_message(error: ErrorCode, message: str | None) -> tuple[ErrorCode, str | None]:

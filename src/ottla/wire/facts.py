@@ -39,6 +39,6 @@ def load_messages(name: str) -> tuple[MessageFact, ...]:
 
 
 def _text(name: str) -> str:
-    """Through whoever loaded this module, from a directory or an archive; `pkgutil` would do the same."""
+    """Through the loader of this module, from a directory or an archive; `pkgutil` would do the same."""
     loader: Any = __spec__.loader
     return str(loader.get_data(f"{__file__.removesuffix('facts.py')}facts/{name}.json"), "utf-8")

@@ -159,7 +159,7 @@ class _IncomingResponse(_Message):
 
 
 def _still_keeps_alive(version: str, headers: Mapping[str, str]) -> bool:
-    """An upgrade that nobody takes up ends nothing, though the parser says so."""
+    """An upgrade that nobody accepts ends nothing, though the parser says so."""
     return version == "1.1" and "upgrade" in headers and "close" not in headers.get("connection", "").lower()
 
 
@@ -194,7 +194,7 @@ class RequestReader:
 
     def _again(self) -> None:
         """The parser takes what follows an offer to change the protocol for another one: also the request's body. So
-        its head is told again, without the offer. Raises `BadHttp` for CONNECT, which is an offer by itself.
+        its head is reported again, without the offer. Raises `BadHttp` for CONNECT, which is an offer by itself.
         """
         found = self._message.done
         request: HttpRequest = found[-1]

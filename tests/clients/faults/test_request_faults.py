@@ -349,7 +349,7 @@ def test_a_throttled_client_is_told_and_muted(ottla_broker: Broker, ottla_topic:
     [
         (("Produced", "CORRUPT_MESSAGE"), {}, "no API Produced; did you mean Produce?"),
         (("Produce", "NOT_LEADER"), {}, "did you mean NOT_LEADER_OR_FOLLOWER?"),
-        (("Produce", "NONE"), {}, "NONE is no error"),
+        (("Produce", "NONE"), {}, "NONE is not an error"),
         (("Produce", "CORRUPT_MESSAGE"), {"times": 0}, "times must be"),
         (("Produce", "CORRUPT_MESSAGE"), {"effect": "during"}, "effect must be before or after"),
         (("Heartbeat", "CORRUPT_MESSAGE"), {"topic": "t"}, "about no topic"),

@@ -19,7 +19,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.cluster.local_peers import LocalPeers
 from ottla.broker.dispatch import dispatcher
 from ottla.broker.partitions.topic_settings import SettingsOfTopics
-from ottla.broker.replication.leader_lines import LeaderLines
+from ottla.broker.replication.leader_connections import LeaderConnections
 from ottla.config.parse import Values, parse
 from ottla.config.scopes import Scope
 from ottla.log.cleaning.runner import Runner
@@ -203,7 +203,7 @@ class TestNode:
         directory_ids: dict[str, Uuid] | None = None,
         node_id: int = NODE_ID,
         agenda: Agenda | None = None,
-        leaders: LeaderLines | None = None,
+        leaders: LeaderConnections | None = None,
         **settings: str,
     ) -> None:
         self.node_id = node_id

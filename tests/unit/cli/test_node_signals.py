@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 
-from ottla.cli.node_signals import signals_told
+from ottla.cli.node_signals import signals_given_to
 
 
 def test_each_signal_is_told_on_the_loop() -> None:
@@ -20,7 +20,7 @@ def test_each_signal_is_told_on_the_loop() -> None:
             if len(told) == 2:
                 both.set_result(None)
 
-        with signals_told(loop, {signal.SIGUSR1, signal.SIGUSR2}, on_signal):
+        with signals_given_to(loop, {signal.SIGUSR1, signal.SIGUSR2}, on_signal):
             os.kill(os.getpid(), signal.SIGUSR1)
             os.kill(os.getpid(), signal.SIGUSR2)
             await asyncio.wait_for(both, 10)
@@ -35,7 +35,7 @@ def test_others_are_not() -> None:
     async def run() -> None:
         loop = asyncio.get_running_loop()
         seen = loop.create_future()
-        with signals_told(loop, {signal.SIGUSR2}, lambda _: seen.set_result(told.append("told"))):
+        with signals_given_to(loop, {signal.SIGUSR2}, lambda _: seen.set_result(told.append("told"))):
             os.kill(os.getpid(), signal.SIGUSR1)
             os.kill(os.getpid(), signal.SIGUSR2)
             await asyncio.wait_for(seen, 10)
@@ -52,7 +52,7 @@ def test_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
 
     async def run() -> None:
-        with signals_told(asyncio.get_running_loop(), {signal.SIGTERM}, lambda _: None):
+        with signals_given_to(asyncio.get_running_loop(), {signal.SIGTERM}, lambda _: None):
             assert signal.getsignal(signal.SIGTERM) is not before
 
     asyncio.run(run())
@@ -64,7 +64,7 @@ def test_a_signal_that_the_process_was_started_to_ignore_stays_ignored() -> None
     """`nohup ottla start &`: the end of the terminal is no reason to stop."""
 
     async def run() -> None:
-        with signals_told(asyncio.get_running_loop(), {signal.SIGUSR1}, lambda _: None):
+        with signals_given_to(asyncio.get_running_loop(), {signal.SIGUSR1}, lambda _: None):
             assert signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN
 
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from ottla.cli import notices
-from ottla.cli.failures import told
-from ottla.cli.java_names import java_told
+from ottla.cli.failures import error_text
+from ottla.cli.java_names import java_error_text
 from ottla.cli.notices import Notices
 from ottla.client.client_log import ERROR, INFO, WARNING, Line
 from ottla.client.errors import NoBrokerReachable
@@ -116,5 +116,5 @@ def test_a_cluster_that_is_not_reached_is_told_in_the_words_of_kafkas_tools(call
     """As Apache Kafka 4.3.1 prints them; with the reason, which it does not tell."""
     problem = NoBrokerReachable("cannot connect to here:9092: connection refused")
     problem.call = call
-    assert told(problem) == f"{words} (cannot connect to here:9092: connection refused)"
-    assert java_told(problem).startswith(f"org.apache.kafka.common.errors.TimeoutException: {words}")
+    assert error_text(problem) == f"{words} (cannot connect to here:9092: connection refused)"
+    assert java_error_text(problem).startswith(f"org.apache.kafka.common.errors.TimeoutException: {words}")

@@ -169,7 +169,7 @@ def test_the_owner_of_a_log_may_flush_while_a_disk_thread_does() -> None:
         of_disk_thread.result(30)
         of_owner.result(30)
     assert LeaderEpochs(disk, "/data").entries == epochs.entries == [(2, 10), (4, 30)]
-    assert epochs.are_told_before(100)
+    assert epochs.are_written_before(100)
 
 
 def test_a_file_whose_entries_do_not_rise_is_put_in_order(disk: MemoryDisk) -> None:

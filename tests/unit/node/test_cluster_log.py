@@ -114,9 +114,9 @@ def test_ten_thousand_partitions_that_change_at_once_are_a_line_for_each_kind(ca
     assert lines == [
         "INFO new leaders of 1 partition: orders-0 (1 to 2)",
         "INFO this broker no longer leads 1 partition: orders-0",
-        "INFO the ISR shrank of 10,000 partitions: orders-0 (from 1,2 to 1), orders-1 (from 1,2 to 1), orders-2 (from "
+        "INFO the ISR of 10,000 partitions shrank: orders-0 (from 1,2 to 1), orders-1 (from 1,2 to 1), orders-2 (from "
         "1,2 to 1), orders-3 (from 1,2 to 1), orders-4 (from 1,2 to 1) and 9,995 more",
-        "INFO the ISR expanded of 3 partitions: orders-0 (from 1 to 1,2), orders-1 (from 1 to 1,2), orders-2 (from 1 "
+        "INFO the ISR of 3 partitions expanded: orders-0 (from 1 to 1,2), orders-1 (from 1 to 1,2), orders-2 (from 1 "
         "to 1,2)",
     ]
     assert cluster.lines() == [], "nothing is told twice"

@@ -281,7 +281,7 @@ def test_a_broker_says_at_once_why_it_is_refused_for_now(caplog):
     assert caplog.text.count("another broker with node.id=1 is up") == 1
     scene.timers.advance(2000)
     (problem,) = scene.events
-    assert str(problem).startswith("the controller does not take broker 1: another broker with node.id=1 is up")
+    assert str(problem).startswith("the controller refuses broker 1: another broker with node.id=1 is up")
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def nobody_leads() -> Callable[[], None]:
 LOOPS: list[tuple[type, str, Scene]] = [
     (Taking, "ask", a_broker_joins),
     (Membership, "_on_registered", a_broker_joins),
-    (FailedDirectories, "on_told", a_broker_joins),
+    (FailedDirectories, "on_reported", a_broker_joins),
     (Taking, "ask", a_controller_registers),
     (ControllerRegistration, "_on_registered", a_controller_registers),
     (Controller, "fence_silent_broker", a_controller_decides_in_time),

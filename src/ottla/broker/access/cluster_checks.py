@@ -17,7 +17,7 @@ _REFUSED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 def metadata(rights: Rights, question: Question) -> None:
     """DESCRIBE on each topic; to create one by asking for it, CREATE on it or on the cluster.
 
-    A client that asks for all topics is told of those that it may describe. Ids are no secret, names are.
+    A client that asks for all topics gets those that it may describe. Ids are no secret, names are.
     """
     request = question.request
     asks_all = request.topics is None or (question.version == _ALL_IF_EMPTY and not request.topics)

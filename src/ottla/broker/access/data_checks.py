@@ -25,7 +25,7 @@ delete_records = each_topic(AclOperation.DELETE)
 def produce(rights: Rights, question: Question) -> None:
     """WRITE on the transactional id if there is a transaction in it, and on each topic.
 
-    A client that asks for no answer is told by hanging up, as about any other error.
+    To a client that asks for no answer it is said by hanging up, as about any other error.
     """
     request, version = question.request, question.version
     name = request.transactional_id
@@ -36,7 +36,7 @@ def produce(rights: Rights, question: Question) -> None:
 
     def is_allowed(topic: Any) -> bool:
         name = rights.topic_name(topic.topic_id) if by_id else topic.name
-        return name is None or rights.allow_topic(AclOperation.WRITE, name)  # An unknown id is told as such.
+        return name is None or rights.allow_topic(AclOperation.WRITE, name)  # An unknown id is reported as such.
 
     allowed, refused = divide(request.topic_data, is_allowed)
     if not refused:
@@ -49,12 +49,14 @@ def produce(rights: Rights, question: Question) -> None:
             question.respond(None)
         _hang_up(question)
         return
-    told = refusal_response(with_entries(request, "topic_data", refused), version, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    refusal = refusal_response(
+        with_entries(request, "topic_data", refused), version, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    )
     if not allowed:
-        question.respond(told)
+        question.respond(refusal)
         return
     rest = with_entries(request, "topic_data", allowed)
-    question.proceed(rest, joined(question.respond, "responses", told.responses))  # type: ignore[attr-defined]
+    question.proceed(rest, joined(question.respond, "responses", refusal.responses))  # type: ignore[attr-defined]
 
 
 def _refuse_all(question: Question, error: ErrorCode) -> None:

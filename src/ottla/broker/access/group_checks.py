@@ -58,11 +58,11 @@ def find_coordinator(rights: Rights, question: Question) -> None:
 
 
 def describe_groups(rights: Rights, question: Question) -> None:
-    """DESCRIBE on each group. Which operations are allowed is told if it was asked for."""
+    """DESCRIBE on each group. Which operations are allowed is reported if it was asked for."""
     request = question.request
-    told = _with_operations(rights, question) if request.include_authorized_operations else question
+    answered = _with_operations(rights, question) if request.include_authorized_operations else question
     check_each(
-        told,
+        answered,
         "groups",
         "groups",
         lambda name: rights.allow_group(AclOperation.DESCRIBE, name),
@@ -71,19 +71,19 @@ def describe_groups(rights: Rights, question: Question) -> None:
 
 
 def consumer_group_describe(rights: Rights, question: Question) -> None:
-    """DESCRIBE on each group, and on every topic that a member of it reads: or nothing of the group is told."""
+    """DESCRIBE on each group, and on every topic that a member of it reads: or nothing of the group is reported."""
     request = question.request
-    told = _with_operations(rights, question) if request.include_authorized_operations else question
+    answered = _with_operations(rights, question) if request.include_authorized_operations else question
 
     def reply(response: Any) -> None:
         for group in response.groups:
             if not group.error_code and not _may_see_topics(rights, group):
                 group.error_code, group.error_message = ErrorCode.TOPIC_AUTHORIZATION_FAILED, _HIDDEN_TOPICS
                 group.members = []
-        told.respond(response)
+        answered.respond(response)
 
     check_each(
-        told._replace(respond=reply),
+        answered._replace(respond=reply),
         "group_ids",
         "groups",
         lambda name: rights.allow_group(AclOperation.DESCRIBE, name),
@@ -161,11 +161,11 @@ def offset_delete(rights: Rights, question: Question) -> None:
     if not refused:
         question.pass_on()
         return
-    told = _undeleted(refused)
+    answered = _undeleted(refused)
 
     def reply(response: Any) -> None:
         if not response.error_code:
-            response.topics = [*response.topics, *told]
+            response.topics = [*response.topics, *answered]
         question.respond(response)
 
     question.proceed(with_entries(question.request, "topics", allowed), reply)
@@ -197,7 +197,7 @@ def _check_topics(rights: Rights, question: Question, operation: AclOperation, *
 
 
 def offset_fetch(rights: Rights, question: Question) -> None:
-    """DESCRIBE on each group, and on each topic. Who asks for all topics is told of those that may be described."""
+    """DESCRIBE on each group, and on each topic. A client that asks for all topics gets those that it may describe."""
     if question.version < _FETCH_SEVERAL:
         _fetch_one(rights, question)
         return
@@ -211,7 +211,7 @@ def offset_fetch(rights: Rights, question: Question) -> None:
             topics, hidden[place] = divide(group.topics, lambda topic: _may_see(rights, topic, by_id))
             group = with_entries(group, "topics", topics)
         asked.append(group)
-    told = refusal_response(
+    answered = refusal_response(
         with_entries(request, "groups", refused), question.version, ErrorCode.GROUP_AUTHORIZATION_FAILED
     )
 
@@ -222,13 +222,13 @@ def offset_fetch(rights: Rights, question: Question) -> None:
                     group.topics = [*group.topics, *(_unfetched(topic) for topic in hidden[place])]
                 else:
                     group.topics = [topic for topic in group.topics if _may_see(rights, topic, by_id, tell=False)]
-        response.groups = [*response.groups, *told.groups]  # type: ignore[attr-defined]
+        response.groups = [*response.groups, *answered.groups]  # type: ignore[attr-defined]
         question.respond(response)
 
     if asked:
         question.proceed(with_entries(request, "groups", asked), reply)
     else:
-        question.respond(told)
+        question.respond(answered)
 
 
 def _fetch_one(rights: Rights, question: Question) -> None:
@@ -248,8 +248,8 @@ def _fetch_one(rights: Rights, question: Question) -> None:
         question.proceed(request, reply)
         return
     allowed, refused = divide(request.topics, lambda topic: _may_see(rights, topic, by_id=False))
-    told = [_unfetched_alone(topic) for topic in refused]
-    question.proceed(with_entries(request, "topics", allowed), joined(question.respond, "topics", told))
+    answered = [_unfetched_alone(topic) for topic in refused]
+    question.proceed(with_entries(request, "topics", allowed), joined(question.respond, "topics", answered))
 
 
 def _may_see(rights: Rights, topic: Any, by_id: bool, *, tell: bool = True) -> bool:

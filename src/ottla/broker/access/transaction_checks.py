@@ -64,7 +64,7 @@ def add_partitions_to_txn(rights: Rights, question: Question) -> None:
 
 
 def _may_commit(rights: Rights, question: Question) -> bool:
-    """Whether the client may commit offsets of this group in this transaction; if not, it is told so."""
+    """Whether the client may commit offsets of this group in this transaction; if not, it gets an error."""
     request = question.request
     if not rights.allow_transaction(AclOperation.WRITE, request.transactional_id):
         question.refuse(_REFUSED)
@@ -107,7 +107,7 @@ _describe_each = each(
 
 
 def describe_transactions(rights: Rights, question: Question) -> None:
-    """DESCRIBE on each id; of its topics those are told on which the client has it too."""
+    """DESCRIBE on each id; of its topics those are reported on which the client has it too."""
 
     def reply(response: Any) -> None:
         for state in response.transaction_states:

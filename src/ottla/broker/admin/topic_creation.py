@@ -1,6 +1,6 @@
 """Creates topics that clients ask for, or that the node itself needs, once and in the background.
 
-Nobody waits for the outcome: the client is told that the topic does not exist yet, and asks again. The internal
+Nobody waits for the outcome: the reply says that the topic does not exist yet, and asks again. The internal
 topics get the settings that their coordinators count on; all others what `num.partitions` and
 `default.replication.factor` say.
 """

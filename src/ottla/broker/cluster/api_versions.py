@@ -23,5 +23,5 @@ def handle_api_versions(
 
 
 def without_telemetry() -> tuple[ApiKey, ...]:
-    """Where nobody would see what clients push, they are not told that it is taken, as in Apache Kafka."""
+    """Where nobody would see what clients push, it is not advertised, as in Apache Kafka."""
     return tuple([key for key in served_by_brokers() if not APIS[key].is_telemetry])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ClusterMetadata:
-    """`offset` is that of the last committed record in the image; -1 while nobody has told of a quorum."""
+    """`offset` is that of the last committed record in the image; -1 while no quorum is known."""
 
     def __init__(self, image: MetadataImage, settings_of_topics: SettingsOfTopics) -> None:
         self.image = image
@@ -33,7 +33,7 @@ class ClusterMetadata:
         self.described_partitions.on_metadata(delta)
 
     def note_offset(self) -> None:
-        """The image is as far as the log is committed whenever the broker is told of it."""
+        """The image is as far as the log is committed whenever the broker gets it."""
         if self.quorum is not None:
             self.offset = self.quorum.high_watermark - 1
 

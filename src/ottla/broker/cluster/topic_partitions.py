@@ -1,6 +1,6 @@
 """DescribeTopicPartitions 0: partitions with their eligible leaders, a page at a time (KIP-966).
 
-Topics come in the order of their names, so that a cursor, the topic and partition to go on with, means the same when
+Topics come in the order of their names, so that a cursor, the topic and partition to continue with, means the same when
 topics have come and gone between two pages. A page has at least one partition, and at most what the request and
 `max.request.partition.size.limit` allow; a topic that does not fit begins the next page.
 """
@@ -72,7 +72,7 @@ class _Page:
         self._room = limit
 
     def add(self, name: str, first: int, *, tell_missing: bool) -> bool:
-        """As many of a topic's partitions as fit; False when the page is full and says where to go on."""
+        """As many of a topic's partitions as fit; False when the page is full and says where to continue."""
         if not self._room:
             self.response.next_cursor = Cursor(topic_name=name, partition_index=first)
             return False

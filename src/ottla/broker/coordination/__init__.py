@@ -1,6 +1,6 @@
 """Coordinators whose state is a log: groups over `__consumer_offsets`, transactions over `__transaction_state`.
 
-    coordinators             what the broker holds: one coordinator a topic, told of leadership and metadata
+    coordinators             what the broker holds: one coordinator a topic, which hear of leadership and metadata
     topic_coordinator        one of them: from a key to the partition that decides about it
     coordinated_partition    one partition's machine: loading, deciding, timers, what is broken
     coordinator_log          the end of its log: gathering, appending, telling when it is committed

@@ -7,12 +7,12 @@
               └──────> closed <────(leadership is lost, or the disk fails)
 
 A decision's records are replayed at once, and written with those of the decisions after it (`coordinator_log`). So the
-machine is ahead of its log, by the batch that is open. The outcome of a decision is told when all that the decision
+machine is ahead of its log, by the batch that is open. The outcome of a decision is reported when all that the decision
 rests on is committed.
 
 Records are refused before they are replayed if they cannot be written as things are: they are too large for a batch,
 too few replicas are in sync, or an append has just failed. If the append of a batch fails, its records have been
-replayed and are not in the log. Then everybody who waits for the batch is told so, and the partition is loaded anew.
+replayed and are not in the log. Then everybody who waits for the batch gets an error, and the partition is loaded anew.
 
 A subject (a group, a transactional id) that raises is taken offline by name: see `machines.coordinator_machine`.
 """
@@ -169,7 +169,8 @@ class CoordinatedPartition(Generic[MachineT]):
         return self.state is CoordinatorState.CLOSED
 
     def close(self) -> None:
-        """Another node coordinates, or none. Clients that wait here are told so. What is still open is not written."""
+        """Another node coordinates, or none. Clients that wait here are answered with that error. What is still open is
+        not written."""
         if self.is_closed:
             return
         self.state = CoordinatorState.CLOSED
@@ -224,7 +225,7 @@ class CoordinatedPartition(Generic[MachineT]):
         self._log.write_soon()
 
     def submit_encoded(self, command: EncodedCommand) -> None:
-        """The same for a command whose records are bytes, and that is told its outcome itself. It only reads."""
+        """The same for a command whose records are bytes, and that gets its outcome itself. It only reads."""
         if gather(self, command):
             return
         subject, log = command.subject, self._log
@@ -307,7 +308,7 @@ class CoordinatedPartition(Generic[MachineT]):
         reply, records, answers, timers, _, _, followed_by, all_broken = decision
         for broken, problem in all_broken:
             self.take_offline(broken, problem)
-        error = self._take_up(decision, subject, now_ms) if records else ErrorCode.NONE
+        error = self._accept(decision, subject, now_ms) if records else ErrorCode.NONE
         following: CoordinatorDecision[None] | None = None
         try:
             if error:
@@ -350,16 +351,16 @@ class CoordinatedPartition(Generic[MachineT]):
 
     # Records
 
-    def _take_up(self, decision: CoordinatorDecision[Any], subject: str | None, now_ms: int) -> ErrorCode:
+    def _accept(self, decision: CoordinatorDecision[Any], subject: str | None, now_ms: int) -> ErrorCode:
         """Replays the decision's records, and has them written with the others of this turn."""
         error = self._log.refusal
         if decision.atomic:
-            return error or self._take_up_together(decision.records, decision.transaction, subject, now_ms)
+            return error or self._accept_together(decision.records, decision.transaction, subject, now_ms)
         for records in in_parts(decision.records, self.machine.encode, self._log.max_batch_bytes):
-            error = error or self._take_up_together(records, decision.transaction, subject, now_ms)
+            error = error or self._accept_together(records, decision.transaction, subject, now_ms)
         return error
 
-    def _take_up_together(
+    def _accept_together(
         self,
         records: Sequence[CoordinatorRecord],
         transaction: TransactionStamp | None,

@@ -1,8 +1,8 @@
 """The end of a coordinator's partition: gathers what is decided, appends it, and tells of it when it is committed.
 
 Everything that one turn of the network brings about is one batch and one append (`group.coordinator.append.linger.ms`
-is -1; 0 gathers nothing, and more waits for that long), up to `max.message.bytes`. Clients are told when the high
-watermark has passed the batch. If that takes longer than `offsets.commit.timeout.ms`, the client is told that the
+is -1; 0 gathers nothing, and more waits for that long), up to `max.message.bytes`. Clients get their replies when the
+high watermark has passed the batch. If that takes longer than `offsets.commit.timeout.ms`, the client is told that the
 coordinator is not available: what it asked for may or may not have happened, and is safe to ask for again.
 """
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
 
 _PAUSE_AFTER_FAILURE_S = 1.0
-"""For how long nothing is taken up after an append has failed: a full disk is not to cost a loading each time."""
+"""For how long nothing is accepted after an append has failed: a full disk is not to cost a loading each time."""
 
-# What a client of a coordinator is told instead of what happened to the coordinator's partition, as in Kafka.
+# What a client of a coordinator gets instead of what happened to the coordinator's partition, as in Kafka.
 _AS_COORDINATOR = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -37,7 +37,7 @@ _AS_COORDINATOR = {
 
 
 class CoordinatorLog:
-    """See the module. `on_failed` is told that a batch could not be appended, after all who waited for it."""
+    """See the module. `on_failed` is called when a batch could not be appended, after all who waited for it."""
 
     __slots__ = (
         "_appended",
@@ -140,7 +140,7 @@ class CoordinatorLog:
     # Writing
 
     def write_soon(self) -> None:
-        """Has what is open written, and told of, when it is time to, if it is not going to be already."""
+        """Has what is open written, and answered, when it is time to, if it is not going to be already."""
         if self._is_awaited or (self._open is None and not self._appended):
             return
         self._is_awaited = True
@@ -161,7 +161,7 @@ class CoordinatorLog:
             announce(self._partitions, self.partition)
 
     def append_open(self) -> ErrorCode:
-        """Appends the batch that is open, and tells nobody yet: a client that is told may ask for more at once.
+        """Appends the batch that is open, and tells nobody yet: a client that has its reply may ask for more at once.
 
         That one must not come between a decision and its records, nor between two batches of one decision.
         """
@@ -191,16 +191,16 @@ class CoordinatorLog:
         if not error:
             made = writer.record_count, writer.max_timestamp
             error = append_made_here(self._partitions, partition, data, *made)
-        return self._told(error, len(data))
+        return self._as_answered(error, len(data))
 
     def append(self, data: bytearray, header: BatchHeader | None = None) -> ErrorCode:
         """Appends a batch by itself; nothing is open. `on_appended` says who waits for it."""
         error = self._cannot_append
         if not error:
             error = append(self._partitions, self.partition, data, AppendOrigin.COORDINATOR, header).error
-        return self._told(error, len(data))
+        return self._as_answered(error, len(data))
 
-    def _told(self, error: ErrorCode, size: int) -> ErrorCode:
+    def _as_answered(self, error: ErrorCode, size: int) -> ErrorCode:
         """What became of an append of so many bytes, in a coordinator's words."""
         if error:
             return _AS_COORDINATOR.get(error, error)

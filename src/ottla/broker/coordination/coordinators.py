@@ -1,4 +1,4 @@
-"""The coordinators of a broker, told of what happens to their partitions and to the cluster."""
+"""The coordinators of a broker, which hear what happens to their partitions and to the cluster."""
 
 from typing import TYPE_CHECKING, TypeAlias
 

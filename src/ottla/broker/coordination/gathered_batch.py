@@ -26,14 +26,14 @@ _NOBODY = TransactionStamp(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 class Outcome(Protocol):
-    """What somebody is told once all that a decision has seen is committed, or cannot be any more. Neither raises."""
+    """What somebody gets once all that a decision has seen is committed, or cannot be any more. Neither raises."""
 
     def tell(self) -> None: ...
     def refuse(self, error: ErrorCode, /) -> None: ...
 
 
 class PendingOutcome(NamedTuple):
-    """A decision whose outcome is told to the request that asked for it, and to those whom it answers."""
+    """A decision whose outcome goes to the request that asked for it, and to those whom it answers."""
 
     reply: Any
     answers: Sequence[Answer]
@@ -54,8 +54,8 @@ class PendingOutcome(NamedTuple):
             self._call(None, waiter.failed, error)
 
     def _call(self, request: Attributed | None, callback: Callable[[Any], None], outcome: object) -> None:
-        """What goes wrong is the request's that is told; a waiter has its own request. It keeps no other from being
-        told.
+        """What goes wrong belongs to the request that is answered; a waiter has its own request. It keeps no other from
+        being answered.
         """
         before, WORK.request = WORK.request, request
         try:

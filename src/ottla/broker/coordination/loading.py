@@ -39,7 +39,7 @@ UNREADABLE = (OSError, CorruptFile, CorruptBatch, DecodeError, OffsetOutOfRange)
 
 
 class Loaded(Protocol):
-    """What is told how the loading goes."""
+    """What hears how the loading goes."""
 
     def on_loaded(self) -> None: ...
 
@@ -118,7 +118,7 @@ class Loading:
         try:
             for position, header in batches:
                 replay_batch(self._machine, self._topic, data, position, header, self._owner.take_offline)
-                if self._is_cancelled:  # The owner was told of something that closed it.
+                if self._is_cancelled:  # The owner was closed meanwhile.
                     return
                 self._offset = header.next_offset
                 left -= header.size

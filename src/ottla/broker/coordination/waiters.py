@@ -12,8 +12,8 @@ from ottla.wire.message import Message
 class ParkedRequest:
     """Answers a request with a reply, or with what `refuse` makes of an error.
 
-    Once: a write that fails is told to who asked for it, and to all whom it would have answered, who may be the same.
-    What goes wrong with it is the parked request's, not that of the request whose decision answers it.
+    Once: a write that fails is answered to who asked for it, and to all whom it would have answered, who may be the
+    same. What goes wrong with it is the parked request's, not that of the request whose decision answers it.
     """
 
     __slots__ = ("_refuse", "_request", "_respond")

@@ -307,7 +307,7 @@ cdef class PlainReads:
     cdef object find_batch(self, segment, int64_t offset, int64_t max_bytes, bint min_one_batch):
         """What is from a batch on in the active segment, of which all may be read; None if it takes more to find it.
 
-        As `Segment.find` and `Segment.slice`: if it has been read already, where a reader of it goes on is noted.
+        As `Segment.find` and `Segment.slice`: if it has been read already, where a reader of it continues is noted.
         """
         cdef dict starts = <dict> value_at(segment, self.starts)
         cdef PyObject *known = PyDict_GetItem(starts, offset)

@@ -1,6 +1,7 @@
 """Fetch, versions 4 to 18: reading records, at once or when there are some.
 
-Left out: tiered storage. A consumer may read from a follower (KIP-392): what the leader has told it is committed there.
+Left out: tiered storage. A consumer may read from a follower (KIP-392): what the leader says is committed counts as
+committed there.
 
 A request reads its partitions in order until `max_bytes` are used up; the first batch of the first partition that has
 one comes whole, however large (KIP-74). If there is less than `min_bytes`, no partition has an error and time is left,
@@ -186,7 +187,7 @@ class Fetch(Operation):
             may_read=context.may_use,
         )
         self._progress: FollowerProgress | None = None
-        """Until it has been told: see there."""
+        """Until it has been answered: see there."""
         if self._is_follower:
             self._progress = FollowerProgress(partitions, world.clock, events, replica_id, replica_epoch)
         self._rounds = 0

@@ -1,6 +1,6 @@
 """Reads one partition for one fetch: the checks, the limits, and what goes into the reply.
 
-The order of the checks is Kafka's, so that a client that has several things wrong is told the same one.
+The order of the checks is Kafka's, so that a client that has several things wrong gets the same error.
 """
 
 from collections.abc import Callable

@@ -30,7 +30,7 @@ PartitionKey: TypeAlias = tuple[Uuid | str, int]
 
 
 class Wanted:
-    """A partition that is fetched: from where, how much, and what the client was last told about it."""
+    """A partition that is fetched: from where, how much, and what the client last got about it."""
 
     __slots__ = (
         "current_leader_epoch",
@@ -61,11 +61,11 @@ class Wanted:
         self.log_start_offset = asked.log_start_offset
 
     def knows(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Whether the client was told so before."""
+        """Whether the client got that before."""
         return self.sent_high_watermark == high_watermark and self.sent_log_start_offset == log_start_offset
 
     def note_sent(self, data: FetchResponse.PartitionData) -> bool:
-        """Remembers what the client is about to be told; False if it knows all of it already."""
+        """Remembers what the client is about to get; False if it knows all of it already."""
         is_news = (
             not self.knows(data.high_watermark, data.log_start_offset)
             or data.error_code != ErrorCode.NONE
@@ -132,7 +132,7 @@ class FetchContext:
         return session_id, ErrorCode.NONE, read
 
     def throttled(self) -> tuple[int, ErrorCode]:
-        """Session id and error for a reply without partitions, by which nothing is told: the client asks again."""
+        """Session id and error for a reply without partitions, by which nothing is reported: the client asks again."""
         if self.session is None:
             return NO_SESSION, ErrorCode.NONE
         is_current = self.session.epoch == self._epoch

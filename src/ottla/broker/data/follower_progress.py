@@ -34,7 +34,7 @@ class FollowerProgress:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         partitions, log_start_offset = self._partitions, wanted.log_start_offset
         has_deleted = state.followers[self._replica_id].log_start_offset != log_start_offset
-        has_moved = partition.take_up_high_watermark(
+        has_moved = partition.apply_high_watermark(
             state.on_fetched(
                 self._replica_id, wanted.offset, log_start_offset, self._clock.now_ms(), self._replica_epoch
             )

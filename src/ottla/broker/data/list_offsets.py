@@ -41,7 +41,7 @@ _CONSUMER: Final = -1
 _HAS_LEADER_EPOCH: Final = 4
 _KNOWS_OFFSET_NOT_AVAILABLE: Final = 5
 _NO_TIMESTAMP: Final = -1
-_LANES: Final = 2  # So many lookups go on at the same time: workers have other things to do.
+_LANES: Final = 2  # So many lookups continue at the same time: workers have other things to do.
 _NOTHING: Final = TimestampAndOffset(-1, -1, NO_EPOCH)
 
 _Answer = ListOffsetsResponse.ListOffsetsPartitionResponse

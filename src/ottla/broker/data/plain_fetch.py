@@ -35,8 +35,8 @@ _UNUSUAL = (ColdRead, OffsetOutOfRange, *STORAGE_PROBLEMS)
 AtEnd: TypeAlias = dict[Partition, FetchRequest.FetchPartition]
 """Partitions in which there is nothing new, and what was asked of them."""
 Read: TypeAlias = list[tuple[Partition, FetchResponse.PartitionData]]
-Told: TypeAlias = tuple[list[FetchResponse.FetchableTopicResponse], int]
-"""What is told of each topic, and how many bytes of records that has."""
+ReadTopics: TypeAlias = tuple[list[FetchResponse.FetchableTopicResponse], int]
+"""What is said of each topic, and how many bytes of records that has."""
 
 
 def read_plain(
@@ -47,7 +47,7 @@ def read_plain(
     max_bytes: int,
     at_end: AtEnd,
     read: Read,
-) -> Told | None:
+) -> ReadTopics | None:
     """Reads all that a fetch asks for, if it is a plain one. If not, nothing has happened."""
     if context.may_use is not None:
         return None
@@ -108,8 +108,8 @@ def read_none(
     _max_bytes: int,
     _at_end: AtEnd,
     _read: Read,
-) -> Told | None:
-    """What is to be told of the topics, at most `max_bytes` of records unless the first batch is larger. None if it is
+) -> ReadTopics | None:
+    """What is to be said of the topics, at most `max_bytes` of records unless the first batch is larger. None if it is
     not a plain fetch, or there is anything else to say about one of the partitions. May raise `_UNUSUAL`.
 
     Without a compiler there is no quicker way than that of a `Fetch`.
@@ -118,10 +118,10 @@ def read_none(
 
 
 def count_none(_read: Read) -> None:
-    """Counts what was read, when it is told."""
+    """Counts what was read, when it is sent."""
 
 
-read_all_plain: Callable[[Partitions, Disk, FetchRequest, int, int, AtEnd, Read], Told | None] = read_none
+read_all_plain: Callable[[Partitions, Disk, FetchRequest, int, int, AtEnd, Read], ReadTopics | None] = read_none
 count_plain: Callable[[Read], None] = count_none
 try:
     from ottla.broker.data._plain_fetch import PlainReads

@@ -4,7 +4,7 @@ All batches of a request are looked at before the first is appended (`batch_chec
 a worker, and a request with a transactional id may have to ask the transaction's coordinator, if it is the first of the
 transaction at a partition (`transactional_produce`). Then each partition's batch is appended and answered for on its
 own. The reply leaves at once, unless a partition has to wait for followers (acks=all) or for the disk
-(`flush.messages`). With acks=0 there is no reply, and an error can only be told by hanging up.
+(`flush.messages`). With acks=0 there is no reply, and an error can only be reported by hanging up.
 """
 
 from typing import NamedTuple
@@ -255,7 +255,7 @@ class Produce(Operation):
 
     @staticmethod
     def _first_timestamp(partition: Partition, header: BatchHeader) -> int:
-        """A repetition is told the time of its first appearance."""
+        """A repetition gets the time of its first appearance."""
         producer = partition.log.producers.get(header.producer_id)
         noted = producer.repetition_of(header) if producer else None
         return noted.timestamp if noted else -1

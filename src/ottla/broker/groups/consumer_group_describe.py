@@ -33,7 +33,7 @@ def handle_consumer_group_describe(
     if not is_enabled(metadata, node_settings):
         reply([Described(group_id=id, error_code=ErrorCode.UNSUPPORTED_VERSION) for id in request.group_ids])
         return
-    group_ids = list(dict.fromkeys(request.group_ids))  # A large group is told of once, however often it is named.
+    group_ids = list(dict.fromkeys(request.group_ids))  # A large group is reported once, however often it is named.
     gathered = Gathered(len(group_ids), reply)
     for index, group_id in enumerate(group_ids):
         _describe(groups, group_id, partial(gathered.put, index))

@@ -1,6 +1,6 @@
 """DescribeGroups 0-6: classic groups with their members and what these were given.
 
-A group that does not exist is told as Dead; from version 6 as not found (KIP-1043).
+A group that does not exist is reported as Dead; from version 6 as not found (KIP-1043).
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def handle_describe_groups(
             group.authorized_operations = NOT_ASKED if group.error_code else operations
         respond(DescribeGroupsResponse(groups=described))
 
-    group_ids = list(dict.fromkeys(request.groups))  # A large group is told of once, however often it is named.
+    group_ids = list(dict.fromkeys(request.groups))  # A large group is reported once, however often it is named.
     gathered = Gathered(len(group_ids), reply)
     for index, group_id in enumerate(group_ids):
         _describe(groups, group_id, partial(gathered.put, index), knows_not_found=knows_not_found)

@@ -1,7 +1,7 @@
 """OffsetFetch 1-10: what groups have committed; several groups at once from version 8 (KIP-709), topics by id from 10.
 
-With `require_stable` (KIP-447), an offset that an open transaction is about to replace is not told: the client asks
-again. Every reply waits for what it has seen to be committed, so nothing is told that could be lost.
+With `require_stable` (KIP-447), an offset that an open transaction is about to replace is not reported: the client asks
+again. Every reply waits for what it has seen to be committed, so nothing is reported that could be lost.
 """
 
 from ottla.base.ids import ZERO_UUID

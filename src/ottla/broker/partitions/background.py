@@ -1,9 +1,9 @@
 """What a broker does without being asked: flushing, retention, checkpoints, forgetting producers and dead clients.
 
 Theory of operation. A timer for each; none of them waits. What can take long is cut up: retention looks at a few
-partitions at a time and goes on in the next turn of the loop, so that requests come in between. Files are synced,
+partitions at a time and continues in the next turn of the loop, so that requests come in between. Files are synced,
 removed and checkpointed on disk threads. A round that is still under way when the next is due is not doubled.
-What raises over one partition is told of, and the others have their turn (`runtime.apart`).
+What raises over one partition is logged, and the others have their turn (`runtime.apart`).
 """
 
 from collections.abc import Callable, Iterator
@@ -70,9 +70,9 @@ class Background:
         """Begins a round over all partitions, unless one is under way."""
         if self._retention is None:
             self._retention = iter(list(self._partitions.values()))
-            self._go_on_with_retention()
+            self._continue_retention()
 
-    def _go_on_with_retention(self) -> None:
+    def _continue_retention(self) -> None:
         if self._retention is None:
             return  # Stopped.
         stop_s = self._elapsed_s() + _SLICE_S
@@ -82,7 +82,7 @@ class Background:
                     self._retention = chain((partition,), self._retention)
                     break
             if self._elapsed_s() >= stop_s:
-                self._world.timers.after(0, self._go_on_with_retention)
+                self._world.timers.after(0, self._continue_retention)
                 return
         self._retention = None
 
@@ -136,7 +136,7 @@ class Background:
         )
 
     def _on_not_checkpointed(self, problem: Exception) -> None:
-        """A fault of our own: it is told of on the loop, and the next time tries again."""
+        """A fault of our own: it is logged on the loop, and the next time tries again."""
         self._is_checkpointing = False
         self._partitions.has_news_for_checkpoints = True
         raise problem

@@ -1,7 +1,7 @@
 """Reads of files that are not in memory: the loop does not wait for them, a worker reads ahead.
 
 An index or the head of a batch is a few kilobytes, and in memory nearly always. So the loop reads it itself, on the
-condition that the disk is not waited for (`Disk.reads_may_wait`). Where it would be, it is told what was missing; a
+condition that the disk is not waited for (`Disk.reads_may_wait`). Where it would be, it learns what was missing; a
 worker reads that, and the loop begins anew. What it goes by is always the log as it is then.
 """
 

@@ -1,12 +1,12 @@
 """Tells the controller which log directory holds each replica, where it does not know (KIP-858).
 
 The controller places a replica on a broker; a broker with several directories picks one. The controller has to know
-which: when the broker reports a directory as failed, the partitions in it need new leaders. What is to be told collects
-for a moment and goes out in one request; what the controller does not take is told again. One request is under way at a
-time, for as long as it takes: it may be asked anew of the next controller, and a later one would overtake it. So the
-last word about a replica is the last that the controller hears. A replica that moves to another directory is told of
-before it is there (KIP-858), and its move waits until that is committed. A replica that this node does not serve is
-told of as LOST, which is a directory that is never online.
+which: when the broker reports a directory as failed, the partitions in it need new leaders. What is to be reported
+collects for a moment and goes out in one request; what the controller does not take is reported again. One request is
+under way at a time, for as long as it takes: it may be asked anew of the next controller, and a later one would
+overtake it. So the last word about a replica is the last that the controller hears. A replica that moves to another
+directory is reported before it is there (KIP-858), and its move waits until that is committed. A replica that this node
+does not serve is reported as LOST, which is a directory that is never online.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,13 +42,13 @@ class DirectoryAssignments:
         self._timers = timers
         self._controller = controller
         self._is_telling = False
-        self._untold: dict[_Place, Uuid] = {}
+        self._unsent_assignments: dict[_Place, Uuid] = {}
         self._lost: set[_Place] = set()
         self._waiting: dict[_Place, tuple[Uuid, Callable[[], None]]] = {}
         self._timer: Timer | None = None
 
     def note(self, partition: Partition, image: PartitionImage) -> None:
-        """Looks whether the metadata knows where a replica is, and will know if it has been told that it is lost.
+        """Looks whether the metadata knows where a replica is, and will know if it was reported as lost.
 
         Of one that moves it is to know where it is about to be.
         """
@@ -67,7 +67,7 @@ class DirectoryAssignments:
         """
         if self._partitions.identity.directory_ids and (topic_id, index) not in self._lost:
             self._lost.add((topic_id, index))
-            self._untold[topic_id, index] = LOST
+            self._unsent_assignments[topic_id, index] = LOST
             self._tell_in(_COLLECT_S)
 
     def assign(self, partition: Partition, directory_id: Uuid, then: Callable[[], None]) -> None:
@@ -80,17 +80,17 @@ class DirectoryAssignments:
         self._waiting.pop(_place_of(partition), None)
 
     def revert(self, partition: Partition) -> None:
-        """Tells that a replica stays where it is, whatever was told or is being told."""
+        """Tells that a replica stays where it is, whatever was or is being reported."""
         home = self._partitions.identity.directory_ids.get(partition.directory)
         if home is not None:
             self._note(partition, home)
 
     def _note(self, partition: Partition, directory_id: Uuid) -> None:
-        self._untold[_place_of(partition)] = directory_id
+        self._unsent_assignments[_place_of(partition)] = directory_id
         self._tell_in(_COLLECT_S)
 
     def _tell_in(self, delay_s: float) -> None:
-        if self._timer is None and not self._is_telling and self._untold:
+        if self._timer is None and not self._is_telling and self._unsent_assignments:
             self._timer = later(self._timers, delay_s, self._tell)
 
     def _tell(self) -> None:
@@ -98,7 +98,7 @@ class DirectoryAssignments:
         if self._partitions.identity.broker_epoch < 0:
             self._tell_in(_RETRY_S)  # Not registered yet: the controller would not know us.
             return
-        told, self._untold = self._untold, {}
+        sent, self._unsent_assignments = self._unsent_assignments, {}
         self._is_telling = True
 
         def on_reply(reply: AssignReplicasToDirsResponse) -> None:
@@ -107,31 +107,31 @@ class DirectoryAssignments:
                 return
             refused = _refused(reply)
             self._end_telling(_COLLECT_S)
-            self._on_taken({place: directory for place, directory in told.items() if place not in refused})
+            self._on_taken({place: directory for place, directory in sent.items() if place not in refused})
 
         def on_error(error: ErrorCode) -> None:
             if error is ErrorCode.UNSUPPORTED_VERSION:
                 self._end_telling(_COLLECT_S)
-                self._on_taken(told)  # The cluster's metadata.version is older than directories.
+                self._on_taken(sent)  # The cluster's metadata.version is older than directories.
             else:
-                self._untold = told | self._untold
+                self._unsent_assignments = sent | self._unsent_assignments
                 self._end_telling(_RETRY_S)
 
-        ask_surely(self._timers, lambda *heard: self._send(told, *heard), on_reply, on_error)
+        ask_surely(self._timers, lambda *heard: self._send(sent, *heard), on_reply, on_error)
 
-    def _send(self, told: dict[_Place, Uuid], then: Then, failed: Failed) -> None:
-        request = _request(told, self._partitions.identity.node_id, self._partitions.identity.broker_epoch)
+    def _send(self, sent: dict[_Place, Uuid], then: Then, failed: Failed) -> None:
+        request = _request(sent, self._partitions.identity.node_id, self._partitions.identity.broker_epoch)
         self._controller.ask(request, newest_version(request), THIS_NODE, then, failed)
 
     def _end_telling(self, next_s: float) -> None:
-        """What has come meanwhile, or was not taken, is told in the next request."""
+        """What has come meanwhile, or was not taken, is reported in the next request."""
         self._is_telling = False
         self._tell_in(next_s)
 
-    def _on_taken(self, told: Mapping[_Place, Uuid]) -> None:
-        for place, directory in told.items():
+    def _on_taken(self, sent: Mapping[_Place, Uuid]) -> None:
+        for place, directory in sent.items():
             awaited, then = self._waiting.get(place, (None, None))
-            if then is not None and directory == awaited and place not in self._untold:
+            if then is not None and directory == awaited and place not in self._unsent_assignments:
                 del self._waiting[place]
                 self._lost.discard(place)
                 apart(self._timers, then)
@@ -152,9 +152,9 @@ def _refused(reply: AssignReplicasToDirsResponse) -> set[_Place]:
     }
 
 
-def _request(told: dict[_Place, Uuid], node_id: int, broker_epoch: int) -> AssignReplicasToDirsRequest:
+def _request(sent: dict[_Place, Uuid], node_id: int, broker_epoch: int) -> AssignReplicasToDirsRequest:
     by_directory: dict[Uuid, dict[Uuid, list[int]]] = {}
-    for (topic_id, index), directory_id in told.items():
+    for (topic_id, index), directory_id in sent.items():
         by_directory.setdefault(directory_id, {}).setdefault(topic_id, []).append(index)
     return AssignReplicasToDirsRequest(
         broker_id=node_id,

@@ -1,9 +1,9 @@
 """The partitions that this node holds, the requests that wait for them, and what a failing disk does to them.
 
 A disk that fails takes its directory away: the partitions in it are offline until the node starts anew, the requests
-that wait for them are answered, and the coordinators are told (`PartitionEvents`). Other directories go on.
+that wait for them are answered, and the coordinators are notified (`PartitionEvents`). Other directories continue.
 
-What a node cannot serve, others may: the controller is told. Of a directory that has failed it hears by a heartbeat
+What a node cannot serve, others may: the controller hears of it. Of a directory that has failed it hears by a heartbeat
 (`on_directory_failed`). Of a single replica it hears that it is LOST (`on_lost`, KIP-858), which takes it out of the
 lead and the ISR: of one that is broken until the next start or cannot be made, and of one that this node cannot write
 to, for want of room or descriptors (`give_up`). It hears nothing of the last in an ISR, which nobody else
@@ -73,7 +73,7 @@ class Partitions(dict[tuple[str, int], Partition]):
         self.flushing = Flushing(self, world, events)
         self.has_news_for_checkpoints = True
         self.given_up: set[Partition] = set()
-        """Those whose ISR this node is about to leave. They are told of, and the metadata has not said more yet."""
+        """Those whose ISR this node is about to leave. They were reported, and the metadata has not said more yet."""
         self.broken: dict[TopicPartition, Partition] = {}
         """Those that were taken offline by name, until they are dropped: a disk thread may still be at work on one."""
         self._failing: set[str] = set()
@@ -85,7 +85,7 @@ class Partitions(dict[tuple[str, int], Partition]):
 
     @cached_property
     def troubles(self) -> TroubleLog:
-        """For what goes on until somebody mends it: a disk that is full, a log that is damaged."""
+        """For what happens until somebody mends it: a disk that is full, a log that is damaged."""
         return TroubleLog(_log, self._elapsed_s)
 
     @cached_property
@@ -106,7 +106,7 @@ class Partitions(dict[tuple[str, int], Partition]):
         partition.when_idle(call)
 
     def find_error(self, topic: str, index: int) -> ErrorCode:
-        """Why a partition is not held here, as a client is to be told."""
+        """Why a partition is not held here, as the error that a client gets."""
         if (topic, index) in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         if self.metadata.knows(topic, index):
@@ -116,10 +116,10 @@ class Partitions(dict[tuple[str, int], Partition]):
     # Failing disks
 
     def on_storage_problem(self, partition: Partition, problem: Exception) -> ErrorCode:
-        """What a client is told when its partition's log raised one of `log.errors.STORAGE_PROBLEMS`.
+        """The error that a client gets when its partition's log raised one of `log.errors.STORAGE_PROBLEMS`.
 
-        A client that asks for damaged bytes is told that they are; the rest of the disk may be sound, so the directory
-        stays.
+        A client that asks for damaged bytes gets an error that says so; the rest of the disk may be sound, so the
+        directory stays.
         """
         if isinstance(problem, OSError):
             self.on_disk_error(partition.directory, problem)
@@ -156,8 +156,8 @@ class Partitions(dict[tuple[str, int], Partition]):
     def give_up(self, partition: Partition, isr: Collection[int]) -> None:
         """Leaves the ISR of a partition that this node cannot write to: another leads it, or does not wait for it.
 
-        Once that is so, its place is told anew (`Replicas`), and it follows as well as it can: it is in the ISR again
-        when it has caught up. Where there is no other, or it is not in the ISR, it goes on with what it can do.
+        Once that is so, its place is reported anew (`Replicas`), and it follows as well as it can: it is in the ISR
+        again when it has caught up. Where there is no other, or it is not in the ISR, it continues with what it can do.
 
         The others may be no better off: their disks may be full too. Then it comes back, and is kept for a while, which
         grows each time. Every change of leader is a record for the metadata log, and that has to be written somewhere.

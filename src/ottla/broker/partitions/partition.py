@@ -108,7 +108,7 @@ class Partition:
             self.leader_id, self.leader_epoch, self.state = image.leader, image.leader_epoch, None
             self._fresh.clear()
         elif self.state is not None and image.leader_epoch == self.leader_epoch:
-            self.take_up_high_watermark(self.state.on_image(image.replicas, image.isr, image.partition_epoch))
+            self.apply_high_watermark(self.state.on_image(image.replicas, image.isr, image.partition_epoch))
         else:
             self._become_leader(image, here, now_ms)
 
@@ -131,7 +131,7 @@ class Partition:
         )
         self.log.advance_high_watermark(self.state.high_watermark)
 
-    def take_up_high_watermark(self, has_moved: bool) -> bool:
+    def apply_high_watermark(self, has_moved: bool) -> bool:
         """What the leader's state says, if that has moved; returns whether it has."""
         if has_moved:
             assert self.state is not None
@@ -145,7 +145,7 @@ class Partition:
         state = self.state
         if state is None or state.min_insync_replicas == settings.min_insync_replicas:
             return False
-        return self.take_up_high_watermark(state.on_min_insync_replicas(settings.min_insync_replicas))
+        return self.apply_high_watermark(state.on_min_insync_replicas(settings.min_insync_replicas))
 
     def change_log(self, log: PartitionLog) -> None:
         """Goes on with a log that has the same records, in another directory. Nothing works on the old one by now."""
@@ -239,7 +239,7 @@ class Partition:
             end_offset = log_end_offset
         if self.state is None or end_offset <= self.state.local_end_offset:
             return False  # It began before the records that had to wait.
-        return self.take_up_high_watermark(self.state.on_local_end(end_offset))
+        return self.apply_high_watermark(self.state.on_local_end(end_offset))
 
     # Reading
 

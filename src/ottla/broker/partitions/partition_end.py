@@ -63,7 +63,7 @@ def append_made_here(
 
 
 def on_failed(partitions: "Partitions", partition: Partition, problem: Exception) -> Appended:
-    """What an appender is told. A batch that has changed in memory since it was checked is the only one to suffer:
+    """What an appender gets. A batch that has changed in memory since it was checked is the only one to suffer:
     nothing of it was written, and its client sends it again.
     """
     if isinstance(problem, ChecksumMismatch):

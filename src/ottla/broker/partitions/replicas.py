@@ -7,8 +7,8 @@ serves from the moment its log is there, and until then its clients wait (`logs_
 disk is held against the metadata once more, which may have moved on: a topic that was deleted and made again in the
 meantime is made when the log of the old one is out of the way.
 
-What cannot be made or led for want of descriptors, room or memory is offline, told of, and tried again after pauses
-that grow. A partition that raises over its metadata goes offline by name, and the others take up theirs.
+What cannot be made or led for want of descriptors, room or memory is offline, logged, and tried again after pauses
+that grow. A partition that raises over its metadata goes offline by name, and the others apply theirs.
 """
 
 import gc
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 0.5
 _MOST_PAUSE_MS = 30_000
-# So many that the loop, which takes up what a job has made, is not held up for long.
+# So many that the loop, which applies what a job has made, is not held up for long.
 LOGS_A_JOB = 64
-_NAMES_TOLD = 10
+_NAMES_SHOWN = 10
 
 
 class _Made(NamedTuple):
@@ -87,7 +87,7 @@ class Replicas:
         self._is_taking_up = False
         self._timers = world.timers
         self._put_off: dict[TopicPartition, bool] = {}
-        """What is to be tried again: whether that is to make a log, or to take up the metadata."""
+        """What is to be tried again: whether that is to make a log, or to apply the metadata."""
         self._pauses = Pauses(_MOST_PAUSE_MS)
         self._timer: Timer | None = None
         self._is_stopped = False
@@ -98,7 +98,7 @@ class Replicas:
         interrupted = settle_interrupted_moves(partitions, self._world.disk, self._discarded_logs)
         for directory in list(partitions.logs.online.values()):
             try:
-                self._take_up_logs(directory)
+                self._apply_logs(directory)
             except OSError as problem:
                 partitions.fail_directory(directory.path, problem)
         for directory in list(partitions.logs.online.values()):
@@ -117,7 +117,7 @@ class Replicas:
             if name in partitions and name in target.futures.logs:
                 self._replica_moves.resume(partitions[name], target)
 
-    def _take_up_logs(self, directory: LogDirectory) -> None:
+    def _apply_logs(self, directory: LogDirectory) -> None:
         partitions = self._partitions
         for name, log in list(directory.logs.items()):
             wanted = self._wanted_in(directory, name)
@@ -153,12 +153,12 @@ class Replicas:
     def on_metadata(self, delta: MetadataDelta) -> None:
         self._is_taking_up = True
         try:
-            self._take_up_delta(delta)
+            self._apply_delta(delta)
         finally:
             self._is_taking_up = False
         self._delete_some()
 
-    def _take_up_delta(self, delta: MetadataDelta) -> None:
+    def _apply_delta(self, delta: MetadataDelta) -> None:
         partitions = self._partitions
         for topic in delta.topics_deleted.values():
             for index in topic.partitions:
@@ -174,7 +174,7 @@ class Replicas:
             if partitions.identity.node_id not in change.after.replicas:
                 apart(self._timers, self._drop, name, change.topic.id)
             elif partition := partitions.get(name):
-                apart(self._timers, self._take_up, partition, change.after)
+                apart(self._timers, self._apply, partition, change.after)
             else:
                 wanted.append((name, change.topic.id, change.after))
         self._make(wanted)
@@ -206,9 +206,9 @@ class Replicas:
         partition.on_settings(settings)
         partitions[name] = partition
         self._directory_assignments.note(partition, image)
-        self._take_up(partition, image)
+        self._apply(partition, image)
 
-    def _take_up(self, partition: Partition, image: PartitionImage) -> None:
+    def _apply(self, partition: Partition, image: PartitionImage) -> None:
         partitions, leader_epoch = self._partitions, partition.leader_epoch
         try:
             partition.on_image(image, partitions.surroundings, self._world.clock.now_ms())
@@ -273,8 +273,8 @@ class Replicas:
                 "node; or take it out of log.dirs, and they begin anew with what other replicas have",
                 len(left),
                 " and ".join(partitions.logs.offline),
-                ", ".join(map(str, left[:_NAMES_TOLD])),
-                ", …" if len(left) > _NAMES_TOLD else "",
+                ", ".join(map(str, left[:_NAMES_SHOWN])),
+                ", …" if len(left) > _NAMES_SHOWN else "",
             )
 
     def _is_out_of_reach(self, image: PartitionImage) -> bool:
@@ -325,7 +325,7 @@ class Replicas:
             partitions.on_disk_error(path, problem)
         for one in made.logs:
             self._under_way.discard(one.name)
-            apart(self._timers, self._take_up_made, one)
+            apart(self._timers, self._apply_made, one)
         for fault in made.faults:
             apart(self._timers, _raise, fault)
         for name, *_ in made.logs:
@@ -334,7 +334,7 @@ class Replicas:
             # One of many jobs. What they make stays, and looking for garbage among it would hold up the loop for long.
             gc.freeze()
 
-    def _take_up_made(self, made: _Made) -> None:
+    def _apply_made(self, made: _Made) -> None:
         partitions, (name, topic_id, log, directory) = self._partitions, made
         topic = partitions.metadata.image.topics.by_id.get(topic_id)
         image = topic.partitions.get(name.partition) if topic else None
@@ -377,11 +377,11 @@ class Replicas:
                 partitions.offline.discard(name)
                 wanted.append((name, topic.id, image))
             elif partition := partitions.get(name):
-                apart(self._timers, self._take_up, partition, image)
+                apart(self._timers, self._apply, partition, image)
         self._make(wanted)
 
     def _tell_waiting(self, name: TopicPartition) -> None:
-        """Lets the requests for a partition go on that is there now, offline or gone."""
+        """Lets the requests for a partition continue that is there now, offline or gone."""
         if name not in self._under_way and name not in self._leaving:
             for on_made in self._partitions.in_making.pop(name, ()):
                 on_made(name)
@@ -416,7 +416,7 @@ class Replicas:
         """Deletes what is here of a deleted topic's replica that was broken, or could not be opened.
 
         In a directory that is offline it stays, and is set aside at the start that finds it again. So is one that this
-        node is not to have any more while its topic goes on: it may have what the others have lost.
+        node is not to have any more while its topic continues: it may have what the others have lost.
         """
         partitions = self._partitions
         broken = partitions.broken.get(name)

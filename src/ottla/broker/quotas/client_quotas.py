@@ -8,7 +8,7 @@ metadata has any limit for users or client ids; without one, nothing is counted.
   counted: the reply is empty, and says how long to wait. A consumer has fetched too early, and asks again.
 - Every request counts with the time that the node's thread worked on it before it was answered or had to wait, as a
   percentage of one thread, and with the time of sending its reply. Requests of nodes to each other are exempt: their
-  time is only told. No single wait is longer than one window.
+  time is only reported. No single wait is longer than one window.
 - What the controller counted (KIP-599) is in its reply, and the client is muted for it here.
 """
 
@@ -54,7 +54,8 @@ def windows_of(values: Values) -> Windows:
 
 
 class ClientQuotas:
-    """See the module. `told` hears of the metering whenever limits come or go: itself, or None without limits."""
+    """See the module. `on_metering` is called with the metering whenever limits come or go: itself, or None without
+    limits."""
 
     def __init__(self, timers: Timers, values: Values) -> None:
         windows = windows_of(values)
@@ -62,7 +63,7 @@ class ClientQuotas:
         self.fetch = Accounts(windows)
         self.request = Accounts(windows, longest_throttle_ms=windows.size_ms)
         self.exempt = SampledRate(windows)
-        self.told: Callable[[Metering | None], None] = _nobody
+        self.on_metering: Callable[[Metering | None], None] = _nobody
         self._timers = timers
         self._quotas: Quotas = {}
         self._has_limits = False
@@ -81,7 +82,7 @@ class ClientQuotas:
         elif not self._has_limits and self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
-        self.told(self.metering)
+        self.on_metering(self.metering)
 
     @property
     def metering(self) -> Metering | None:
@@ -117,20 +118,20 @@ class ClientQuotas:
 
     def charge(self, context: RequestContext, reply: Message | None) -> int:
         """See `Metering`."""
-        told_ms: int = getattr(reply, "throttle_time_ms", 0)
+        replied_ms: int = getattr(reply, "throttle_time_ms", 0)
         limits = self.limits_of(context)
         if limits is None:
-            return told_ms
+            return replied_ms
         now_ms = self.now_ms()
         row = APIS.get(context.api_key)
         quota = row.access.quota if row is not None else Quota.REQUEST
         if quota is Quota.EXEMPT:
             context.connection.charged_to = None
             self.exempt.record(_percentage(context.worked_s), now_ms)
-            return told_ms
+            return replied_ms
         context.connection.charged_to = context.connection.principal, context.client_id or ""
         if quota is Quota.FETCH:
-            return told_ms
+            return replied_ms
         bytes_ms = request_ms = 0
         if limits.produce is not None and quota is Quota.PRODUCE:
             bytes_ms = self.produce.charge(limits.produce, context.size, now_ms)
@@ -140,9 +141,9 @@ class ClientQuotas:
             self.produce.note_throttle(limits.produce, bytes_ms, now_ms)
         elif request_ms and limits.request is not None:
             self.request.note_throttle(limits.request, request_ms, now_ms)
-        elif told_ms:
-            self.request.waiting.add(told_ms, now_ms)
-        return max(bytes_ms, request_ms, told_ms)
+        elif replied_ms:
+            self.request.waiting.add(replied_ms, now_ms)
+        return max(bytes_ms, request_ms, replied_ms)
 
     def on_sent(self, client: ClientConnection, took_s: float) -> None:
         """See `Metering`. What replies of several requests took together counts for the last of them."""

@@ -16,7 +16,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_events import PartitionEvents
 from ottla.broker.replication.followed import FollowedPartition
 from ottla.broker.replication.follower_session import SESSION_ERRORS, FollowerSession, Key
-from ottla.broker.replication.leader_lines import LeaderLines
+from ottla.broker.replication.leader_connections import LeaderConnections
 from ottla.machines.partition.following import Pauses, Step, step_after
 from ottla.runtime.apart import apart, ask_surely, later
 from ottla.runtime.channels import Failed, Then, newest_version
@@ -40,7 +40,7 @@ class Fetcher:
         partitions: "Partitions",
         timers: Timers,
         events: PartitionEvents,
-        leaders: LeaderLines,
+        leaders: LeaderConnections,
         leader_id: int,
         number: int,
     ) -> None:
@@ -80,7 +80,7 @@ class Fetcher:
         self._leaders.drop(self.leader_id, self.number)
 
     def on_flushed(self, partition: Partition) -> None:
-        """What was appended is on the disk, and may be told of."""
+        """What was appended is on the disk, and may be reported."""
         followed = self.followed.get((partition.topic_id, partition.name.partition))
         if followed is not None and followed.partition is partition:
             self._fetch_again(followed)
@@ -192,7 +192,7 @@ class Fetcher:
                 self._session.leave_out(followed.key)
                 later(self._timers, wait_s, lambda: self._fetch_again(followed))
             else:
-                self._go_on_at_once(followed)
+                self._continue_at_once(followed)
         else:
             self._hold(followed)
 
@@ -205,7 +205,7 @@ class Fetcher:
         quota.record(size)
         return quota.wait_s if partition.log.log_end_offset < data.high_watermark else 0.0
 
-    def _go_on_at_once(self, followed: FollowedPartition) -> None:
+    def _continue_at_once(self, followed: FollowedPartition) -> None:
         """In the request that follows the reply that is being dealt with."""
         self.is_asking = True
         try:

@@ -12,14 +12,16 @@ from ottla.base.ports import Timers
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_events import PartitionEvents
 from ottla.broker.replication.fetcher import Fetcher
-from ottla.broker.replication.leader_lines import LeaderLines
+from ottla.broker.replication.leader_connections import LeaderConnections
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
 
 
 class Fetchers:
-    def __init__(self, partitions: "Partitions", timers: Timers, events: PartitionEvents, leaders: LeaderLines) -> None:
+    def __init__(
+        self, partitions: "Partitions", timers: Timers, events: PartitionEvents, leaders: LeaderConnections
+    ) -> None:
         self._partitions = partitions
         self._timers = timers
         self._events = events

@@ -1,4 +1,4 @@
-"""A follower's end of an incremental fetch session (KIP-227): what its leader has been told of what is wanted.
+"""A follower's end of an incremental fetch session (KIP-227): what its leader knows of what is wanted.
 
 The first request names every partition, and the leader gives the session an id. After that only the partitions whose
 position has changed are named, and those that are no longer wanted. A lost request, or a leader that has forgotten the

@@ -88,7 +88,7 @@ class IsrChanges:
                 self._partitions.purgatory.wake(partition)  # DeleteRecords waits for those that are alive.
 
     def _on_moved(self, partition: Partition, *, has_moved: bool) -> None:
-        if partition.take_up_high_watermark(has_moved):
+        if partition.apply_high_watermark(has_moved):
             self._partitions.purgatory.wake(partition)
 
     # Asking

@@ -12,7 +12,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 
 
-class LeaderLines(Protocol):
+class LeaderConnections(Protocol):
     def ask(
         self, leader_id: int, fetcher: int, request: Message, version: int, then: Then, failed: Failed, timeout_ms: int
     ) -> None:
@@ -23,7 +23,7 @@ class LeaderLines(Protocol):
 
 
 class RemoteLeaders:
-    """`LeaderLines` over a node's connections."""
+    """`LeaderConnections` over a node's connections."""
 
     def __init__(self, connections: NodeConnections, find_broker: FindBroker) -> None:
         self._connections = connections
@@ -37,11 +37,11 @@ class RemoteLeaders:
             failed(ErrorCode.NETWORK_EXCEPTION)
             return
         self._connections.ask(
-            _line(leader_id, fetcher), address, request, version, then=then, failed=failed, timeout_ms=timeout_ms
+            _name(leader_id, fetcher), address, request, version, then=then, failed=failed, timeout_ms=timeout_ms
         )
 
     def drop(self, leader_id: int, fetcher: int) -> None:
-        self._connections.drop(_line(leader_id, fetcher))
+        self._connections.drop(_name(leader_id, fetcher))
 
 
 class NoLeaders:
@@ -56,5 +56,5 @@ class NoLeaders:
         """There is nothing to drop."""
 
 
-def _line(leader_id: int, fetcher: int) -> ConnectionName:
+def _name(leader_id: int, fetcher: int) -> ConnectionName:
     return ConnectionName(leader_id, f"fetcher-{fetcher}")

@@ -36,7 +36,7 @@ Answered = Callable[[dict[TopicPartition, ErrorCode]], None]
 
 
 class CoordinatorQuestions:
-    """Asks; `then` is told of the partitions that are not in the transaction."""
+    """Asks; `then` is notified of the partitions that are not in the transaction."""
 
     def __init__(
         self, metadata: ClusterMetadata, peers: PeerChannel, node_settings: NodeSettings, world: World

@@ -67,8 +67,8 @@ class MarkerServices(NamedTuple):
 class _Writing(Operation):
     """One marker for several partitions. `_awaited`: what the high watermark of a partition has to reach.
 
-    `_groups` is the number of partitions of groups whose coordinator has not answered yet. Nobody is told before the
-    marker has been brought to every partition (`_is_everywhere`), and then whatever is waited for comes last.
+    `_groups` is the number of partitions of groups whose coordinator has not answered yet. Nobody is answered before
+    the marker has been brought to every partition (`_is_everywhere`), and then whatever is waited for comes last.
     """
 
     __slots__ = (

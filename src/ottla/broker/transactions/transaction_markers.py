@@ -2,10 +2,10 @@
 
 Theory of operation. A coordinator tells of a decided end (`then`), once it is committed, and maybe again. Each of the
 transaction's partitions gets a marker from its leader, which is asked to write it (WriteTxnMarkers), be it this node or
-another; when all have it, the coordinator is told (`complete`), and the transaction is over. What could not be written
-is tried again, at the leader that the partition has then; a partition that no longer exists needs none. Nothing of this
-is remembered: a coordinator that takes over finds the decided end in its log and begins anew, and a marker that is
-written twice ends nothing twice.
+another; when all have it, the coordinator completes it (`complete`), and the transaction is over. What could not be
+written is tried again, at the leader that the partition has then; a partition that no longer exists needs none. Nothing
+of this is remembered: a coordinator that takes over finds the decided end in its log and begins anew, and a marker that
+is written twice ends nothing twice.
 """
 
 import logging
@@ -35,7 +35,7 @@ _FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COO
 
 
 class TransactionMarkers:
-    """Told of decided ends by the machines. `_under_way` are those whose markers are being written, by id."""
+    """Gets decided ends from the machines. `_under_way` are those whose markers are being written, by id."""
 
     def __init__(
         self, metadata: "ClusterMetadata", peers: PeerChannel, world: World, transactions: "Transactions"

@@ -2,7 +2,7 @@
 
 Once the coordinator has a partition in its list, the partition gets the transaction's marker; a write that came to a
 partition without it would wait for its end for ever, and hold every read-committed consumer up. So before the first
-batch of a transaction is taken, its coordinator is asked: to look (clients of the older protocol, which have told it
+batch of a transaction is taken, its coordinator is asked: to look (clients of the older protocol, which have announced
 themselves), or to add the partition (clients of the newer one, which leave that to the broker).
 
 Between the coordinator's answer and the append a marker may come, and the answer is then of the past. A `Guard` is what
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ottla.broker.transactions.coordinator_questions import CoordinatorQuestions
     from ottla.serving.node_settings import NodeSettings
 
-# What a client may not know from a Produce is told as something that it tries again after.
+# What a client may not know from a Produce is reported as something that it tries again after.
 _TRY_AGAIN = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -146,7 +146,7 @@ def check_guarded(partition: "Partition", header: BatchHeader, guard: Guard, *, 
     return ErrorCode.NONE
 
 
-def as_told_to_a_producer(error: ErrorCode, *, adds_partitions: bool, knows_abortable: bool) -> ErrorCode:
+def as_a_producer_gets_it(error: ErrorCode, *, adds_partitions: bool, knows_abortable: bool) -> ErrorCode:
     """What Produce and TxnOffsetCommit say of an error of the coordinator, to clients of their version."""
     if error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH

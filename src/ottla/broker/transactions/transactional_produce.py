@@ -1,6 +1,6 @@
 """The transactional batches of one Produce: which of them the coordinator has to be asked about, and what it said.
 
-Versions up to 11 come from clients that have told the coordinator of their partitions, which is looked up. From
+Versions up to 11 come from clients that have announced their partitions to the coordinator, which is looked up. From
 version 12 on the broker tells it (KIP-890). Batches of a transaction that is open in their partition, and repetitions
 of batches that were taken, need neither.
 """
@@ -17,7 +17,7 @@ from ottla.broker.transactions.coordinator_questions import Producer
 from ottla.broker.transactions.transaction_verification import (
     Guard,
     Verifications,
-    as_told_to_a_producer,
+    as_a_producer_gets_it,
     check_guarded,
     has_open_transaction,
 )
@@ -133,7 +133,7 @@ class TransactionalBatches:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         error = self._errors.get(partition.name)
         if error:
-            return as_told_to_a_producer(
+            return as_a_producer_gets_it(
                 error,
                 adds_partitions=self._adds_partitions,
                 knows_abortable=self._version >= _KNOWS_ABORTABLE,

@@ -1,7 +1,7 @@
 """TxnOffsetCommit, versions 0 to 5: offsets of a group that count when a producer's transaction is committed (KIP-447).
 
 To the transaction the group's partition of `__consumer_offsets` is one more partition. Up to version 4 the producer has
-told its coordinator of it (AddOffsetsToTxn), which is looked up; from version 5 on it is told here (KIP-890).
+announced it to its coordinator (AddOffsetsToTxn), which is looked up; from version 5 on it is announced here (KIP-890).
 """
 
 from ottla.base.ids import TopicPartition
@@ -104,14 +104,14 @@ class _Commit:
         self._verifications.release(guard)
         if errors:
             (error,) = errors.values()
-            self._fail(self._as_told(error))
+            self._fail(self._as_answered(error))
         elif guard.refusal:
             is_moved = guard.refusal is ErrorCode.NOT_LEADER_OR_FOLLOWER
             self._fail(ErrorCode.NOT_COORDINATOR if is_moved else guard.refusal)
         else:
             self._commit()
 
-    def _as_told(self, error: ErrorCode) -> ErrorCode:
+    def _as_answered(self, error: ErrorCode) -> ErrorCode:
         if error is ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if error is ErrorCode.TRANSACTION_ABORTABLE and self._version < _KNOWS_ABORTABLE:

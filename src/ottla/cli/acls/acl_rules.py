@@ -159,7 +159,7 @@ def principal_of(text: str) -> str:
 
 
 def _operation(text: str) -> AclOperation:
-    """`DescribeConfigs` and `describe_configs` are the same; what is none is told with the resource."""
+    """`DescribeConfigs` and `describe_configs` are the same; what is none is reported with the resource."""
     wanted = text.strip().replace("_", "").lower()
     for operation in AclOperation:
         if operation.name.replace("_", "").lower() == wanted:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.cli.acls.acl_options import PROGRAM, check
 from ottla.cli.acls.acl_rules import Entry, Resource, Rules, principal_of, resources_of, rules_of, rules_to_add
 from ottla.cli.acls.acl_texts import adding_text, current_text, entry_text, exists_text, resource_text
-from ottla.cli.failures import FAILURES, told
+from ottla.cli.failures import FAILURES, error_text
 from ottla.cli.java_names import java_text
 from ottla.cli.json_output import print_json
 from ottla.cli.options.checks import UsageError, run_program
@@ -36,7 +36,7 @@ def run(given: Given) -> int:
     except (UsageError, MissingOption, BrokenPipeError):
         raise
     except FAILURES as problem:
-        text = java_text(problem) if isinstance(problem, KafkaError) else told(problem)
+        text = java_text(problem) if isinstance(problem, KafkaError) else error_text(problem)
         print(f"Error while executing ACL command: {text}")
         return 1
 

@@ -1,6 +1,6 @@
 """`ottla backup DIR`: topics with their settings and records, groups, rules, quotas and users, into a directory.
 
-The first run saves everything, the ones after it what came since. A run that was stopped goes on where it was.
+The first run saves everything, the ones after it what came since. A run that was stopped continues where it was.
 """
 
 import re
@@ -26,7 +26,7 @@ def argument_parser() -> ArgumentParser:
         description="Saves topics with their settings and records, the offsets of groups, access rules, quotas and "
         "users into a directory: all at first, and what came since with every further run. A run that was stopped "
         "goes on where it was.",
-        epilog="Passwords cannot be saved: brokers tell them to nobody. Exit code: 0 all is saved, 1 something is "
+        epilog="Passwords cannot be saved: brokers do not give them out. Exit code: 0 all is saved, 1 something is "
         "not, or is damaged, and was named.",
         formatter_class=help_formatter,
         allow_abbrev=False,
@@ -40,10 +40,12 @@ def argument_parser() -> ArgumentParser:
         action="store_true",
         help="all batches, with those of aborted and open transactions and markers (default: what is committed)",
     )
-    parser.add_argument("--compression", choices=("zstd", "none"), default="zstd", help="of files (default: zstd)")
+    parser.add_argument(
+        "--compression", choices=("zstd", "none"), default="zstd", help="compression of the files (default: zstd)"
+    )
     parser.add_argument("--full", action="store_true", help="save everything again, and not only what came since")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--repair", action="store_true", help="read anew what is damaged in DIR, if the cluster has it")
+    what.add_argument("--repair", action="store_true", help="read again what is damaged in DIR, if the cluster has it")
     what.add_argument("--verify", action="store_true", help="only look at every block in DIR; no cluster is needed")
     what.add_argument("--list", action="store_true", help="only list the runs in DIR; no cluster is needed")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")

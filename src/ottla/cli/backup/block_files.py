@@ -30,7 +30,6 @@ _INDEX_SUFFIX: Final = ".blocks"
 _LEVEL: Final = 1
 _LEVEL_OF_COMPRESSED: Final = -7
 """For batches that their producers have compressed: four times as fast, and there is nothing to gain."""
-_LONGEST_LINE: Final = 16 << 20
 
 
 class Damaged(OttlaError):

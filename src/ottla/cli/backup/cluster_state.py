@@ -29,10 +29,10 @@ def groups(admin: "Admin", problem: Say) -> list[dict[str, Any]]:
     sharing = [one.group_id for one in listed if one.type is GroupType.SHARE]
     others = {one.group_id: one for one in listed if one.type is not GroupType.SHARE}
     for some in _in_parts(list(others)):
-        told = admin.list_consumer_group_offsets(some)
-        for group, error in told.errors.items():
+        answer = admin.list_consumer_group_offsets(some)
+        for group, error in answer.errors.items():
             problem(f"group {group}: {error}")
-        for group, committed in told.succeeded.items():
+        for group, committed in answer.succeeded.items():
             offsets = [
                 [partition.topic, partition.partition, one.offset, one.metadata]
                 for partition, one in sorted(committed.items())
@@ -56,10 +56,10 @@ def groups(admin: "Admin", problem: Say) -> list[dict[str, Any]]:
 def described_topics(admin: "Admin", names: Iterable[str], problem: Say) -> "list[TopicDescription]":
     found: list[TopicDescription] = []
     for some in _in_parts(list(names)):
-        told = admin.describe_topics(some)
-        for name, error in told.errors.items():
+        answer = admin.describe_topics(some)
+        for name, error in answer.errors.items():
             problem(f"topic {name}: {error}")
-        found += told.succeeded.values()
+        found += answer.succeeded.values()
     return found
 
 
@@ -72,10 +72,10 @@ def saved_topics(
     topics: list[SavedTopic] = []
     in_force: dict[str, dict[str, str]] = {}
     for some in _in_parts(list(described)):
-        told = admin.describe_configs([ConfigResource.topic(one.name) for one in some])
-        for resource, error in told.errors.items():
+        answer = admin.describe_configs([ConfigResource.topic(one.name) for one in some])
+        for resource, error in answer.errors.items():
             problem(f"settings of topic {resource.name}: {error}")
-        by_name = {resource.name: settings for resource, settings in told.succeeded.items()}
+        by_name = {resource.name: settings for resource, settings in answer.succeeded.items()}
         for one in some:
             settings = by_name.get(one.name, {})
             own = {
@@ -158,9 +158,9 @@ def _settings(admin: "Admin") -> list[dict[str, Any]]:
     }
     kinds = (ResourceType.GROUP, ResourceType.CLIENT_METRICS)
     wanted = [ConfigResource.broker(), *(one for one in admin.list_config_resources(kinds) if one.type in kinds)]
-    told = admin.describe_configs(wanted)
+    answer = admin.describe_configs(wanted)
     found = []
-    for resource, settings in told.succeeded.items():
+    for resource, settings in answer.succeeded.items():
         given = {
             name: entry.value for name, entry in sorted(settings.items()) if entry.source in changed and entry.value
         }

@@ -51,7 +51,7 @@ def kept_batches(
 ) -> Kept:
     """Of the batches in `data`, which may be cut off at its end, those with offsets of [`begin`, `end`).
 
-    `fetched_end` is where the next fetch goes on.
+    `fetched_end` is where the next fetch continues.
     """
     pieces: list[memoryview] = []
     kept_from = -1

@@ -3,12 +3,12 @@
 | what the back-up has                                      | what is done                                            |
 | --------------------------------------------------------- | ------------------------------------------------------- |
 | nothing of this topic, or with another isolation          | all of it is saved                                      |
-| up to an offset that is in the log                        | the run goes on there                                   |
-| up to an offset that the log begins behind                | the run goes on with the first record, and says so      |
-| an end that the log does not have (unclean election)      | it is cut off, and the run goes on there                |
+| up to an offset that is in the log                        | the run continues there                                 |
+| up to an offset that the log begins behind                | the run continues with the first record, and says so    |
+| an end that the log does not have (unclean election)      | it is cut off, and the run continues there              |
 | a compacted topic, saved longer ago than its tombstones stay | all of it is saved again: one may have come and gone |
-| blocks that are damaged (with `--repair`)                 | it is cut off there, and read anew                      |
-| files of a run that did not finish                        | the run goes on with them                               |
+| blocks that are damaged (with `--repair`)                 | it is cut off there, and read anew                    |
+| files of a run that did not finish                        | the run continues with them                             |
 """
 
 from collections.abc import Callable, Iterator
@@ -88,7 +88,7 @@ def make_plan(
     isolation: str,
     compression: str,
 ) -> PartitionPlan:
-    """`chain` is what this run can go on with; None if it begins anew."""
+    """`chain` is what this run can continue with; None if it begins anew."""
     saved = SavedPartition(key.partition, log_start, end, -1, chain is None, read_ms=now_ms)
     plan = PartitionPlan(key, saved, log_start, end)
     if chain is not None:
@@ -100,7 +100,7 @@ def make_plan(
         )
         if damaged is not None:
             plan.begin, plan.epoch, saved.cut = damaged, -1, damaged
-            say(f"{key}: read anew from offset {max(damaged, log_start)} on")
+            say(f"{key}: read again from offset {max(damaged, log_start)} on")
     is_resumed = _resume(directory, number, plan, isolation, compression, is_anew=chain is None)
     skip_deleted(plan, say if chain is not None or is_resumed else None)
     return plan
@@ -109,7 +109,7 @@ def make_plan(
 def _resume(
     directory: BackupDirectory, number: int, plan: PartitionPlan, isolation: str, compression: str, *, is_anew: bool
 ) -> bool:
-    """Takes up the files of a run that did not finish, as far as they go on from where this one begins."""
+    """Takes up the files of a run that did not finish, as far as they continue from where this one begins."""
     for stem in directory.stems_of(plan.key, number):
         try:
             writer = BlockWriter.resume(directory.disk, directory.absolute(stem))

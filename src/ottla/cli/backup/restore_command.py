@@ -44,7 +44,9 @@ def argument_parser() -> ArgumentParser:
     parser.add_argument(
         "--rename", action="append", default=[], type=_renamed, metavar="OLD=NEW", help="another name for a topic"
     )
-    parser.add_argument("--replication-factor", type=at_least(1), metavar="N", help="of topics that are made")
+    parser.add_argument(
+        "--replication-factor", type=at_least(1), metavar="N", help="replication factor of topics that are created"
+    )
     parser.add_argument("--append", action="store_true", help="write to topics that have records already, behind them")
     parser.add_argument("--passwords", metavar="FILE", help="passwords of users, a line each: user=password")
     parser.add_argument("--skip-damaged", action="store_true", help="leave out what is damaged in DIR")

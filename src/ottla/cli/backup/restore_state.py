@@ -1,4 +1,4 @@
-"""How far a restore is: kept in a file, so that one that was stopped goes on, and a later run is added to an earlier.
+"""How far a restore is: kept in a file, so that one that was stopped continues, and a later run is added to an earlier.
 
 A topic is known by its id: one that was deleted and made again meanwhile is another. How many of a partition's records
 are restored is not kept while they are sent. The destination tells: everything behind `bases` in a topic that only the
@@ -52,7 +52,7 @@ class StateFile:
         self.path = path
 
     def load(self, cluster_id: str) -> RestoreState:
-        """Raises `Damaged`. What was kept for another cluster is not taken up."""
+        """Raises `Damaged`. What was kept for another cluster is ignored."""
         document = self._directory.read_json(self.path)
         if document is None or document["cluster_id"] != cluster_id:
             return RestoreState(cluster_id)

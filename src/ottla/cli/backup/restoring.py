@@ -8,7 +8,7 @@ Records are sent in the order of the back-up by one idempotent producer, batch b
 destination's own, and have no gaps: what compaction, deletion and markers took in the source takes none here. So a
 group's place is where the record is that it would have read next (`SavedRecords.counts_before`).
 
-A restore that was stopped goes on: the number of records that a partition has behind its base is the number that are
+A restore that was stopped continues: the number of records that a partition has behind its base is the number that are
 restored. So does one of a later run of the same back-up: it adds what that run has more, if nobody has written to the
 topic since. A record that the destination has in another place than it should have means that somebody else writes to
 the topic, and ends the restore.
@@ -164,12 +164,12 @@ class Restoring:
             self._restore_groups(admin, topics)
         self._restore_others(admin)
 
-    def _say(self, told: str) -> None:
-        self._bar.say(f"ottla restore: {told}")
+    def _say(self, text: str) -> None:
+        self._bar.say(f"ottla restore: {text}")
 
-    def _problem(self, told: str) -> None:
-        self.done.problems.append(told)
-        self._say(told)
+    def _problem(self, text: str) -> None:
+        self.done.problems.append(text)
+        self._say(text)
 
     def _save(self) -> None:
         self._file.save(self._state)
@@ -243,7 +243,7 @@ class Restoring:
         return new
 
     def _add_run(self, admin: "Admin", saved: SavedTopic, state: RestoredTopic) -> None:
-        """Has a topic of an earlier run go on with this one, if what it has is the beginning of what this one has.
+        """Has a topic of an earlier run continue with this one, if what it has is the beginning of what this one has.
 
         Raises `CannotRestore` if not.
         """
@@ -399,7 +399,7 @@ class Restoring:
         topic.counts[partition] = place - state.bases[partition]
 
     def _on_damaged(self, topic: _Topic, partition: int, piece: DamagedPiece) -> bool:
-        """Whether to go on behind it."""
+        """Whether to continue behind it."""
         named = f"{topic.saved.name}-{partition}: offsets {piece.begin} to {piece.end - 1}: {piece.what}"
         self.done.damaged.append(named)
         if not self._wish.skips_damaged:

@@ -6,7 +6,7 @@
     restores/CLUSTER-ID.json                    how far a restore to that cluster is, see `restoring`
 
 Theory of operation. A run that is not listed in `runs/` did not finish. Its files are there, and the next run, which
-has the same number, goes on with them. A run adds to the runs before it: a partition as of run 3 is what its files of
+has the same number, continues with them. A run adds to the runs before it: a partition as of run 3 is what its files of
 run 1, 2 and 3 hold, in this order (`Chain`). A partition begins anew, without the files before, when its topic was made
 anew, when the isolation changes, or when tombstones may have been missed. Where a broker's log was truncated after
 an unclean election, what was saved of its lost end is cut off: it stays in the files, for the runs before.
@@ -191,7 +191,7 @@ class BackupDirectory:
             return directory
         if others := [name for name in disk.list_dir(path) if name not in (_LOCK_FILE, _HEAD_FILE + ".new")]:
             directory.close()
-            raise NotABackup(f"{path} is no back-up, and {others[0]} is in it. Use an empty or a new directory")
+            raise NotABackup(f"{path} is not a back-up, and {others[0]} is in it. Use an empty or a new directory")
         directory._write_json(head, {"format": _FORMAT, "cluster_id": cluster_id})
         directory._make_rooms()
         return directory
@@ -206,7 +206,7 @@ class BackupDirectory:
         directory = cls(disk, path, None)
         head = directory._path(_HEAD_FILE)
         if not disk.exists(head):
-            raise NotABackup(f"{path} is no back-up: it has no {_HEAD_FILE}")
+            raise NotABackup(f"{path} is not a back-up: it has no {_HEAD_FILE}")
         directory._read_json(head)
         return directory
 

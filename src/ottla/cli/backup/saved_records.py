@@ -169,7 +169,7 @@ class SavedRecords:
                 continue
             for block in blocks_between(blocks, link.end):
                 yield from self._gap(at, block.begin, f"{stem}.blocks: a line is damaged or missing")
-                # In a raw back-up, a transaction that goes on behind the log start may have begun before it.
+                # In a raw back-up, a transaction that continues behind the log start may have begun before it.
                 if block.end > chain.log_start or chain.isolation == RAW:
                     yield from self._kept_of(link, block)
                 at = max(at, block.end)

@@ -76,7 +76,7 @@ class Saved(NamedTuple):
 
 
 class Saving:
-    """Used once. Problems are told, and are in the run's list."""
+    """Used once. Problems are reported, and are in the run's list."""
 
     def __init__(self, cluster: "Cluster", disk: Disk, path: str, wish: Wish, bar: ProgressBar) -> None:
         self._cluster = cluster
@@ -155,12 +155,12 @@ class Saving:
         )
         return BatchReader(wanted)
 
-    def _say(self, told: str) -> None:
-        self._bar.say(f"ottla backup: {told}")
+    def _say(self, text: str) -> None:
+        self._bar.say(f"ottla backup: {text}")
 
-    def _problem(self, told: str) -> None:
-        self._problems.append(told)
-        self._say(told)
+    def _problem(self, text: str) -> None:
+        self._problems.append(text)
+        self._say(text)
 
     # --- what is to be read ---
 
@@ -222,7 +222,7 @@ class Saving:
     def _usable(
         self, key: PartitionKey, chain: Chain | None, topic: SavedTopic, settings: dict[str, str], now_ms: int
     ) -> Chain | None:
-        """What runs before have saved, if this run can go on with it."""
+        """What runs before have saved, if this run can continue with it."""
         if chain is None or chain.isolation != self._wish.isolation:
             return None
         if topic.is_compacted:

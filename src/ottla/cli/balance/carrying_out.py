@@ -148,8 +148,8 @@ class CarryingOut:
     def _begin(self, step: list[Move]) -> None:
         begun = self._admin.alter_partition_reassignments({move.at: move.after for move in step})
         if begun.errors:
-            told = "; ".join(f"{at}: {error}" for at, error in list(begun.errors.items())[:3])
-            raise Stopped(f"a step was refused: {told}")
+            reasons = "; ".join(f"{at}: {error}" for at, error in list(begun.errors.items())[:3])
+            raise Stopped(f"a step was refused: {reasons}")
 
     def _wait(self, step: list[Move], before: int) -> None:
         """Until all new replicas of the step are in sync."""

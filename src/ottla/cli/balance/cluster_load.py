@@ -52,15 +52,15 @@ def read_load(admin: "Admin", is_chosen: Callable[[str], bool], sample_s: float)
     for broker, rack in racks.items():
         directories = found[broker] if broker not in found.errors else {}
         free = total = 0
-        is_told = bool(directories)
+        is_known = bool(directories)
         for directory in directories.values():
-            is_told = is_told and directory.usable_bytes is not None and directory.total_bytes is not None
+            is_known = is_known and directory.usable_bytes is not None and directory.total_bytes is not None
             free += directory.usable_bytes or 0
             total += directory.total_bytes or 0
             for at, replica in directory.replicas.items():
                 if not replica.is_future:
                     sizes[at] = max(sizes.get(at, 0), replica.size_bytes)
-        brokers[broker] = BrokerPlace(broker, rack, free if is_told else None, total if is_told else None)
+        brokers[broker] = BrokerPlace(broker, rack, free if is_known else None, total if is_known else None)
     traffic = _traffic(admin, topics, sizes, sample_s) if sample_s > 0 else {}
     partitions = [
         PartitionLoad(at, one.replicas, sizes.get(at, 0), traffic.get(at, 0.0))

@@ -43,7 +43,7 @@ def argument_parser() -> ArgumentParser:
     remove = commands.add_parser(
         "remove",
         help="drain it, wait until it is stopped, and unregister it",
-        description="Drains a broker, waits until somebody stops it, and has the cluster forget it.",
+        description="Drains a broker, waits until it is stopped, and unregisters it.",
         formatter_class=help_formatter,
     )
     for command, action in ((drain, _drain), (undrain, _undrain), (remove, _remove)):
@@ -57,7 +57,11 @@ def argument_parser() -> ArgumentParser:
         command.add_argument("--json", action="store_true", help="print what would be done as one JSON object")
         command.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
     remove.add_argument(
-        "--stop-timeout", type=float, default=600.0, metavar="SECONDS", help="how long it is waited for (default: 600)"
+        "--stop-timeout",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="how long to wait until it has stopped (default: 600)",
     )
     return parser
 
@@ -174,7 +178,7 @@ def _remove(admin: "Admin", options: Namespace) -> int:
     if status := _drain(admin, options):  # it may have got replicas in the last moment
         return status
     admin.unregister_broker(node)
-    print(f"broker {node} is no part of the cluster any more")
+    print(f"broker {node} is not part of the cluster any more")
     return 0
 
 

@@ -56,7 +56,7 @@ def read_plan(path: str, cluster_id: str, *, is_undone: bool) -> dict[TopicParti
             replicas = tuple(int(broker) for broker in one[key])
             wanted[TopicPartition(str(one["topic"]), int(one["partition"]))] = replicas
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        lacks = "it does not say what was before" if is_undone and problem.args == ("before",) else "it is no plan"
+        lacks = "it does not say what was before" if is_undone and problem.args == ("before",) else "it is not a plan"
         raise BadPlan(f"{path}: {lacks} (version 1, partitions with topic, partition and replicas)") from None
     if kept_for != cluster_id:
         raise BadPlan(f"{path} is for cluster {kept_for}, and this is cluster {cluster_id}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ottla.cli.failures import Terse, told
+from ottla.cli.failures import Terse, error_text
 from ottla.cli.options.checks import require, run_program
 from ottla.cli.options.reading import Given
 from ottla.cli.options.table import Option, Program
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(given: Given) -> int:
-    """Asks brokers one by one, in the order of their ids; a broker that does not answer is told of in its place."""
+    """Asks brokers one by one, in the order of their ids; a broker that does not answer is reported in its place."""
     require(given, "bootstrap-server")
     from ottla.client.cluster.cluster import Cluster
     from ottla.client.errors import KafkaError
@@ -52,7 +52,7 @@ def run(given: Given) -> int:
             try:
                 served = loop.ask(partial(cluster.versions_of, broker.id))
             except KafkaError as problem:
-                print(f"{named} -> ERROR: {told(problem)}")
+                print(f"{named} -> ERROR: {error_text(problem)}")
             else:
                 print(f"{named} -> (\n\t" + ",\n\t".join(version_lines(served.versions)) + "\n)")
         with loop.lock:

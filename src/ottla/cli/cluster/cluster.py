@@ -25,7 +25,7 @@ def _parser() -> ToolParser:
     parser = ToolParser("kafka-cluster", "The tool for the cluster as a whole.")
     commands = parser.add_subparsers(metavar="{cluster-id,unregister,list-endpoints}", required=True)
     cluster_id = commands.add_parser("cluster-id", help="print the cluster's id")
-    unregister = commands.add_parser("unregister", help="make the cluster forget a broker")
+    unregister = commands.add_parser("unregister", help="unregister a broker")
     endpoints = commands.add_parser("list-endpoints", help="print the addresses of brokers or controllers")
     for command, action in ((cluster_id, _cluster_id), (unregister, _unregister), (endpoints, _list_endpoints)):
         add_connection(command, short=True)

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ottla.cli.failures import Terse, told
+from ottla.cli.failures import Terse, error_text
 from ottla.cli.json_output import print_json
 from ottla.cli.options.subcommands import (
     CommandLineError,
@@ -50,13 +50,13 @@ def _parser() -> ToolParser:
         change.add_argument("--feature", action="append", help="a feature and its level, such as group.version=1")
         if name == "downgrade":
             change.add_argument("--unsafe", action="store_true", help="even if metadata could be lost")
-        change.add_argument("--dry-run", action="store_true", help="only tell whether it could be done")
+        change.add_argument("--dry-run", action="store_true", help="only say whether it could be done")
         change.set_defaults(action=action)
 
     disable = commands.add_parser("disable", help="bring features to level 0")
     disable.add_argument("--feature", action="append", help="a feature")
     disable.add_argument("--unsafe", action="store_true", help="even if metadata could be lost")
-    disable.add_argument("--dry-run", action="store_true", help="only tell whether it could be done")
+    disable.add_argument("--dry-run", action="store_true", help="only say whether it could be done")
     disable.set_defaults(action=_disable)
 
     mapping = commands.add_parser("version-mapping", help="print the levels of features that a release has")
@@ -173,7 +173,7 @@ def _update(options: Namespace, verb: str, updates: dict[str, FeatureUpdate]) ->
     for name, update in sorted(updates.items()):
         to_level = "" if verb == "disable" else f" to {update.max_level}"
         if name in errors:
-            print(f"{'Can' if options.dry_run else 'Could'} not {verb} {name}{to_level}. {told(errors[name])}")
+            print(f"{'Can' if options.dry_run else 'Could'} not {verb} {name}{to_level}. {error_text(errors[name])}")
         else:
             print(f"{name} {'can be' if options.dry_run else 'was'} {verb}d{to_level}.")
     if errors:

@@ -40,13 +40,13 @@ def _parser() -> ToolParser:
     describe.set_defaults(action=_describe)
 
     add = commands.add_parser("add-controller", help="make a controller a voter")
-    add.add_argument("--dry-run", action="store_true", help="only tell what would be done")
+    add.add_argument("--dry-run", action="store_true", help="only say what would be done")
     add.set_defaults(action=_add)
 
     remove = commands.add_parser("remove-controller", help="take a controller's vote away")
     remove.add_argument("--controller-id", "-i", type=integer, required=True, help="the controller")
     remove.add_argument("--controller-directory-id", "-d", required=True, help="the id of its metadata directory")
-    remove.add_argument("--dry-run", action="store_true", help="only tell what would be done")
+    remove.add_argument("--dry-run", action="store_true", help="only say what would be done")
     remove.set_defaults(action=_remove)
     return parser
 

@@ -90,7 +90,7 @@ def _recover(options: Namespace) -> int:
         me = voters.get(place.node_id) if voters is not None else None
         if voters is None or me is None:
             raise Terse(
-                f"node {place.node_id} is no voter: the voters are {_named(voters, place)}. Run it on one of them"
+                f"node {place.node_id} is not a voter: the voters are {_named(voters, place)}. Run it on one of them"
             )
         epoch = max(store.log_end.epoch, store.read_quorum_state().epoch) + 1
         others = ", ".join(str(id) for id in voters.ids if id != place.node_id)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 from ottla.cli.console.client_properties import one_of, parse_pairs, read_file
 from ottla.cli.console.console_producer_options import PROGRAM, SETTINGS
 from ottla.cli.console.line_reader import LineReader, ParsedLine
-from ottla.cli.failures import Terse, told
+from ottla.cli.failures import Terse, error_text
 from ottla.cli.options.checks import UsageError, require, run_program
 from ottla.cli.options.reading import Given
 from ottla.cli.sessions import open_producer
@@ -60,7 +60,7 @@ def _reader_properties(given: Given) -> dict[str, str]:
 
 
 def _send(topic: str, settings: dict[str, str], reader: Reader, *, waits: bool) -> int:
-    """A record that could not be sent is told of; the others are sent all the same, and the status is Kafka's 0.
+    """A record that could not be sent is reported; the others are sent all the same, and the status is Kafka's 0.
 
     With `--sync` the first such record is the last, and raises.
     """
@@ -88,4 +88,4 @@ def _tell_failure(delivery: Delivery) -> None:
 
 
 def _tell(problem: BaseException) -> None:
-    print(f"Error when sending message: {told(problem)}", file=sys.stderr)
+    print(f"Error when sending message: {error_text(problem)}", file=sys.stderr)

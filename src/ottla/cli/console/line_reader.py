@@ -25,7 +25,7 @@ KNOWN = (
 
 
 class LineError(OttlaError):
-    """A line that is not as the properties say, or properties that cannot be told apart."""
+    """A line that is not as the properties say, or properties that cannot be distinguished."""
 
     def __str__(self) -> str:
         return f"org.apache.kafka.common.KafkaException: {super().__str__()}"

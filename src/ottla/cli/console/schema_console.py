@@ -63,12 +63,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _program(base: Program, kind: str, option: str, more: str) -> Program:
-    def told(one: Option) -> Option:
+    def described(one: Option) -> Option:
         return one._replace(help=one.help + _PROPERTIES + more) if one.name == option else one
 
     name = base.name.replace("console", f"{kind}-console")
     summary = f"{base.summary[:-1]}, as JSON, with schemas of a registry."
-    return Program(name, summary, tuple(map(told, base.options)))
+    return Program(name, summary, tuple(map(described, base.options)))
 
 
 def _registry(properties: dict[str, str]) -> SchemaRegistryClient:

@@ -20,7 +20,7 @@ prometheus name {directory}/prometheus/ottla-rules.yml in rule_files; prometheus
 def argument_parser() -> ArgumentParser:
     parser = CommandParser(
         prog="ottla dashboards",
-        description="Writes dashboards for Grafana, rules for Prometheus, and files that have both take them up.",
+        description="Writes dashboards for Grafana, rules for Prometheus, and the files with which both load them.",
     )
     parser.add_argument("directory", metavar="DIR", help="where to; it is made if it is not there")
     parser.add_argument(

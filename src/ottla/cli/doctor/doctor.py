@@ -109,8 +109,8 @@ def print_findings(findings: list[Finding], all_well: str, *, with_advice: bool 
 
 def _summary(findings: list[Finding], all_well: str) -> str:
     counts = {level: sum(finding.level == level for finding in findings) for level in (PROBLEM, WARNING)}
-    told = [f"{count} {level}{'s' if count > 1 else ''}" for level, count in counts.items() if count]
-    return ", ".join(told) if told else all_well
+    parts = [f"{count} {level}{'s' if count > 1 else ''}" for level, count in counts.items() if count]
+    return ", ".join(parts) if parts else all_well
 
 
 def _print_json(findings: list[Finding]) -> None:

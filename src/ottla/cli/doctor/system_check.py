@@ -84,8 +84,8 @@ def _clock(now_s: float) -> Iterator[Finding]:
         advice = "Run a time service (chrony, systemd-timesyncd), if the machine that keeps this clock has none."
         yield Finding("clock", NOTE, "the system does not say that the clock is kept right over the network", advice)
     else:
-        told = ", kept right over the network" if is_kept else ""
-        yield Finding("clock", OK, f"the clock is set{told}")
+        how = ", kept right over the network" if is_kept else ""
+        yield Finding("clock", OK, f"the clock is set{how}")
 
 
 def _is_synchronized() -> bool | None:

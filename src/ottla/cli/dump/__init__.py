@@ -3,7 +3,7 @@
 Theory of operation: each kind of file has one function that takes its path and yields lines; nothing is read before
 the line that needs it, so a segment of any size is printed in the memory of its largest batch. Nothing is ever written:
 files are opened through `ReadOnlyDisk`. What is wrong with a file without making it unreadable (an index entry that
-points elsewhere) goes into `Findings`, and is told once all files are printed. What makes it unreadable is an
+points elsewhere) goes into `Findings`, and is reported once all files are printed. What makes it unreadable is an
 `OttlaError` that names file and position; the other files are still printed.
 
     arguments   the command line                               indexes     .index and .timeindex, held against their log

@@ -119,16 +119,16 @@ def _record_line(record: Record, batch: Buffer, header: BatchHeader, valid: bool
 
 
 def _record_metadata(record: Record, header: BatchHeader, valid: bool) -> str:
-    told = (
+    line = (
         f"offset: {record.offset} {_timestamp_type(header)}: {record.timestamp} "
         f"keySize: {_size(record.key)} valueSize: {_size(record.value)}"
     )
     if header.magic >= 2:
-        told += f" sequence: {_sequence(record, header)} headerKeys: [{','.join(key for key, _ in record.headers)}]"
+        line += f" sequence: {_sequence(record, header)} headerKeys: [{','.join(key for key, _ in record.headers)}]"
     elif not header.compression:
         # A record inside a compressed entry has a checksum of its own, which the entry's covers.
-        told += f" isValid: {_java(valid)} crc: {header.crc}"
-    return told
+        line += f" isValid: {_java(valid)} crc: {header.crc}"
+    return line
 
 
 def _sequence(record: Record, header: BatchHeader) -> int:

@@ -1,4 +1,4 @@
-"""What was found wrong while printing, collected per file and told at the end, as kafka-dump-log does."""
+"""What was found wrong while printing, collected per file and printed at the end, as kafka-dump-log does."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,18 +18,18 @@ class Findings:
 
     def of_indexes(self) -> Iterator[str]:
         """Index entries that do not say what the log says."""
-        yield from _told(self.index_mismatches, "Mismatches in :{}", "  Index offset: {}, log offset: {}")
-        yield from _told(
+        yield from _printed(self.index_mismatches, "Mismatches in :{}", "  Index offset: {}, log offset: {}")
+        yield from _printed(
             self.timestamp_mismatches,
             "Found timestamp mismatch in :{}",
             "  Index timestamp: {}, log timestamp: {}",
         )
-        yield from _told(
+        yield from _printed(
             self.timestamps_out_of_order,
             "Found out of order timestamp in :{}",
             "  Index timestamp: {}, Previously indexed timestamp: {}",
         )
-        yield from _told(
+        yield from _printed(
             self.offsets_not_found,
             "The following indexed offsets are not found in :{}",
             "Indexed offset: {}, found log offset: {}",
@@ -37,7 +37,7 @@ class Findings:
 
     def of_offsets(self) -> Iterator[str]:
         """Gaps between offsets: normal after compaction. Kafka also counts the one before the first record."""
-        yield from _told(self.non_consecutive_offsets, "Non-consecutive offsets in {}", "  {} is followed by {}")
+        yield from _printed(self.non_consecutive_offsets, "Non-consecutive offsets in {}", "  {} is followed by {}")
 
     def of_checksums(self) -> Iterator[str]:
         for path, positions in self.invalid_batches.items():
@@ -45,7 +45,7 @@ class Findings:
                 yield f"{path}: the batch at position {position} does not match its checksum"
 
 
-def _told(pairs: Pairs, heading: str, line: str) -> Iterator[str]:
+def _printed(pairs: Pairs, heading: str, line: str) -> Iterator[str]:
     for path, found in pairs.items():
         yield heading.format(path)
         for pair in found:

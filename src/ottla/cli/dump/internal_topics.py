@@ -1,7 +1,7 @@
 """The records of Kafka's own topics in words: JSON of the messages that they carry.
 
 A coordinator's record has its type in the first two bytes of the key and its version in the first two of the value; a
-metadata record has frame version, type and version in front, as varints. What does not decode is told in place of
+metadata record has frame version, type and version in front, as varints. What does not decode is reported in place of
 the record, and the next one is tried. The schemas are loaded when the first such record comes.
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.cli.failures import FAILURES, told
+from ottla.cli.failures import FAILURES, error_text
 from ottla.cli.groups.describing import Describing
 from ottla.cli.groups.group_options import PROGRAM, check
 from ottla.cli.groups.group_tables import ListRow, ResetRow, deleted_offset_lines, listing_lines, reset_csv, reset_lines
@@ -153,12 +153,12 @@ def _deleted(
     try:
         errors = admin.delete_consumer_group_offsets(group, partitions, timeout=timeout_s).errors
     except KafkaError as problem:
-        return told(problem), dict.fromkeys(partitions, problem)
+        return error_text(problem), dict.fromkeys(partitions, problem)
     if not errors:
         return None, {}
     first = next(iter(errors.values()))
     if len(errors) == len(partitions) and first.code in _OF_THE_GROUP:
-        return told(first), errors
+        return error_text(first), errors
     return _PartitionLevel(), errors
 
 
@@ -168,7 +168,7 @@ _OF_THE_GROUP = (24, 30, 68, 69)  # INVALID_GROUP_ID, GROUP_AUTHORIZATION_FAILED
 def _named_partitions(
     admin: Admin, topics: list[str], timeout_s: float
 ) -> tuple[list[TopicPartition], dict[tuple[str, int], str]]:
-    """The partitions that were meant, and topics of which they cannot be told."""
+    """The partitions that were meant, and topics of which they cannot be determined."""
     found = [partition for text in topics if ":" in text for partition in parse_partitions(text)]
     unknown: dict[tuple[str, int], str] = {}
     whole = [text for text in topics if ":" not in text]

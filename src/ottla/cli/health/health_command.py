@@ -82,5 +82,5 @@ def _print_json(findings: list[Finding], indent: int | None) -> None:
 
     counts = {level: sum(finding.level == level for finding in findings) for level in LEVELS}
     is_well = not any(counts[level] for level in _BAD)
-    told = {"well": is_well, "counts": counts, "findings": [finding._asdict() for finding in findings]}
-    print(json.dumps(told, indent=indent), flush=True)
+    report = {"well": is_well, "counts": counts, "findings": [finding._asdict() for finding in findings]}
+    print(json.dumps(report, indent=indent), flush=True)

@@ -124,7 +124,7 @@ def _make(
         "listeners": ",".join(listeners.values()),
         "log.dirs": str(node.data),
     }
-    node.down.touch()  # until it is started, by whoever made it
+    node.down.touch()  # until it is started, by its maker
     node.properties.touch(0o600)  # it may have a password
     node.properties.write_text("".join(f"{key}={value}\n" for key, value in (own | dict(common)).items()))
     return node

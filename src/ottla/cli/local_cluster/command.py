@@ -87,8 +87,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="[HOST:]PORT",
         help="serve metrics of the first node there, and of the others at the ports that follow (0 picks free ones)",
     )
-    start.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="of every node's node.log")
-    start.add_argument("--log-format", choices=("text", "json"), help="the same")
+    start.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), help="log level of every node's node.log"
+    )
+    start.add_argument("--log-format", choices=("text", "json"), help="format of the lines in node.log")
     _add_roll(roll)
     for command in (kill, restart):
         command.add_argument("node", type=int, metavar="NODE", help="the node's id")
@@ -103,7 +105,7 @@ def _add_roll(parser: argparse.ArgumentParser) -> None:
         "--command",
         metavar="COMMAND",
         help="restarts a node of the cluster of -b; {id} and {host} stand for the node's, as in "
-        "'ssh {host} sudo systemctl restart ottla'. It returns when the node is up, or has been told to start",
+        "'ssh {host} sudo systemctl restart ottla'. It returns when the node is up, or is starting",
     )
     parser.add_argument("--only", type=_ids, metavar="ID,…", help="only these nodes (default: all)")
     parser.add_argument(

@@ -39,7 +39,7 @@ def _is_of(pid: int, properties: Path) -> bool:
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return not Path("/proc/self").exists()
-    # A process has no words yet for a moment after it was started: Linux lets its parent go on before it sets them.
+    # A process has no words yet for a moment after it was started: Linux lets its parent continue before it sets them.
     return status != "Z" and (not words or str(properties).encode() in words)
 
 

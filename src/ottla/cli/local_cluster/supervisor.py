@@ -69,7 +69,7 @@ class Supervisor:
             raise
 
     def watch(self, show: Callable[[list[NodeFiles]], None] | None = None) -> None:
-        """Until it is interrupted, or all nodes were stopped. Raises `NodeProblem` if it cannot go on."""
+        """Until it is interrupted, or all nodes were stopped. Raises `NodeProblem` if it cannot continue."""
         shown_s = time.monotonic()
         while len(self._stopped) < len(self._nodes):
             time.sleep(_LOOK_S)
@@ -100,7 +100,7 @@ class Supervisor:
                 self._start_again(node)
 
     def _start_again(self, node: NodeFiles) -> None:
-        """If it was down for long enough. A node that does not come up is told of with its last words."""
+        """If it was down for long enough. A node that does not come up is reported with its last words."""
         has_been_up, now_s = is_ready(node), time.monotonic()
         pause_s = _AGAIN_S if has_been_up else self._again_s.get(node.node_id, _AGAIN_S)
         if now_s - self._ended_s.setdefault(node.node_id, now_s) < pause_s:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from ottla.base.errors import OttlaError
 from ottla.cli.failures import FAILURES
-from ottla.cli.java_names import java_told
+from ottla.cli.java_names import java_error_text
 from ottla.cli.options.help_text import help_text
 from ottla.cli.options.reading import Given, MissingOption, OptionError, read
 from ottla.cli.options.table import Program, version_line
@@ -13,7 +13,7 @@ from ottla.cli.sessions import limit_time
 
 
 class UsageError(OttlaError):
-    """The options do not go together: told with the tool's help, as Kafka does."""
+    """The options do not go together: reported with the tool's help, as Kafka does."""
 
 
 def require(given: Given, *names: str) -> None:
@@ -71,5 +71,5 @@ def run_program(
         more = f"\n{help_text(program)}" if help_with_options else ""
         print(f"{before_failure}{problem}{more}", file=sys.stderr)
     except FAILURES as problem:
-        print(f"{before_failure}{java_told(problem)}", file=sys.stderr)
+        print(f"{before_failure}{java_error_text(problem)}", file=sys.stderr)
     return 1

@@ -1,6 +1,6 @@
 """The help of a tool: options to the left, what they are for to the right, 80 columns wide, laid out as Kafka's is.
 
-Either column is as wide as its widest cell and at most half of the whole. A line that is too long goes on below, two
+Either column is as wide as its widest cell and at most half of the whole. A line that is too long continues below, two
 columns further in. It is broken after spaces, and inside words after a hyphen, colon, full stop or comma.
 """
 

@@ -17,7 +17,7 @@ from ottla.cli.text_tables import did_you_mean
 
 
 class MissingOption(OttlaError):
-    """An option that the reader of the command line insists on is not there: told with the tool's help."""
+    """An option that the reader of the command line insists on is not there: reported with the tool's help."""
 
 
 class OptionError(OttlaError):

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from ottla.base.errors import OttlaError
 from ottla.cli.failures import FAILURES
-from ottla.cli.java_names import java_told
+from ottla.cli.java_names import java_error_text
 from ottla.cli.options.table import SERVERS, SERVERS_VARIABLE, TIMEOUT, version_line
 from ottla.cli.sessions import limit_time
 
@@ -73,7 +73,9 @@ def _use_environment(options: Namespace) -> None:
 
 
 def add_json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON document, which Kafka's own tool has not")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document; an option that Kafka's own tool lacks"
+    )
 
 
 def integer(text: str) -> int:
@@ -119,5 +121,5 @@ def run_command(parser: ToolParser, words: Sequence[str], *, help_status: int = 
     except BrokenPipeError:
         raise  # the reader of our output has left: no failure of ours
     except FAILURES as problem:
-        print(java_told(problem), file=sys.stderr)
+        print(java_error_text(problem), file=sys.stderr)
     return 1

@@ -27,7 +27,7 @@ VERSION: Final = Option("version", "Print the version of Kafka whose tool this i
 
 
 SERVERS_VARIABLE: Final = "OTTLA_BOOTSTRAP_SERVERS"
-"""In the environment: the brokers of all commands and tools that are not told others."""
+"""In the environment: the brokers of all commands and tools that are not given others."""
 SERVERS: Final = "bootstrap-server"
 TIMEOUT: Final = Option(
     "timeout", "How long to try to reach the cluster, and for answers. Kafka's own tool has no such option.", "Seconds"

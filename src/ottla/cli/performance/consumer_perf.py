@@ -64,7 +64,9 @@ def argument_parser() -> ToolParser:
     parser.add_argument("--from-latest", action="store_true", help="where the group has no offsets, begin at the end")
     parser.add_argument("--socket-buffer-size", type=int, default=2 * _MB, help="bytes to receive (2097152)")
     parser.add_argument("--command-config", metavar="FILE", help="a properties file of the consumer")
-    parser.add_argument("--consumer.config", dest="consumer_config", metavar="FILE", help="its old name")
+    parser.add_argument(
+        "--consumer.config", dest="consumer_config", metavar="FILE", help="the old name of --command-config"
+    )
     parser.add_argument("--command-property", type=key_value, action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--print-metrics", action="store_true", help="print the consumer's metrics in the end")
     parser.add_argument("--show-detailed-stats", action="store_true", help="a line for every reporting interval")

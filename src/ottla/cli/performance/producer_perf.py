@@ -66,7 +66,9 @@ def argument_parser() -> ToolParser:
         parser.add_argument(
             name, nargs="+", type=key_value, action="extend", default=[], metavar="NAME=VALUE", help=old
         )
-    parser.add_argument("--producer.config", dest="producer_config", metavar="FILE", help="the old name of the next")
+    parser.add_argument(
+        "--producer.config", dest="producer_config", metavar="FILE", help="the old name of --command-config"
+    )
     parser.add_argument("--command-config", metavar="FILE", help="a properties file of the producer")
     parser.add_argument("--print-metrics", action="store_true", help="print the producer's metrics in the end")
     parser.add_argument("--transactional-id", help="send in transactions of this id")

@@ -111,8 +111,8 @@ def _verify_for_ever(options: Namespace, loop: "LoopThread", cluster: "Cluster",
             request = _fetch(options, {partition: verifier.offsets[partition] for partition in partitions})
             response = loop.ask(lambda: cluster.ask(node_id, request, newest=_NEWEST_FETCH))  # noqa: B023 - asked at once
             verifier.take(node_id, response)
-        for told in verifier.verify():
-            print(f"{_now()}: {told}", flush=True)
+        for lines in verifier.verify():
+            print(f"{_now()}: {lines}", flush=True)
         if time.monotonic() - reported_s >= options.report_interval_ms / 1000:
             reported_s = time.monotonic()
             print(f"{_now()}: {verifier.report()}", flush=True)
@@ -171,7 +171,7 @@ class ReplicaVerifier:
 
     def verify(self) -> list[str]:
         """Compares what all replicas have sent, and moves on behind it. Returns the differences."""
-        told: list[str] = []
+        lines: list[str] = []
         self.is_idle = True
         for partition, replicas in self._replicas.items():
             sent = self._batches[partition]
@@ -179,11 +179,11 @@ class ReplicaVerifier:
             for position in range(min((len(sent.get(node_id, ())) for node_id in replicas), default=0)):
                 next_offset, checksum = sent[first][position]
                 for node_id in replicas[1:]:
-                    told += _difference(partition, first, (next_offset, checksum), node_id, sent[node_id][position])
+                    lines += _difference(partition, first, (next_offset, checksum), node_id, sent[node_id][position])
                 self.offsets[partition] = next_offset
                 self.is_idle = False
             self._batches[partition] = {}
-        return told
+        return lines
 
     def report(self) -> str:
         lag, partition = -1, next(iter(self.offsets))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.cli.client_settings import settings_in_file
-from ottla.cli.failures import told
+from ottla.cli.failures import error_text
 from ottla.cli.java_names import java_exception
 from ottla.cli.performance.events import event
 from ottla.cli.performance.throttle import Throttle
@@ -37,7 +37,7 @@ def argument_parser() -> ToolParser:
     parser.add_argument("--acks", type=int, default=-1, help="who confirms: 0, 1 or -1 for all (default: -1)")
     parser.add_argument("--producer.config", dest="producer_config", metavar="FILE", help="the old --command-config")
     parser.add_argument("--message-create-time", type=int, default=-1, metavar="MS", help="the first record's time")
-    parser.add_argument("--value-prefix", type=int, help="stands before every value, with a dot")
+    parser.add_argument("--value-prefix", type=int, help="written before every value, with a dot")
     parser.add_argument("--repeating-keys", type=int, help="keys from 0 to before this, again and again")
     parser.add_argument("--command-config", metavar="FILE", help="a properties file of the producer")
     parser.add_servers()
@@ -50,7 +50,7 @@ def _run(options: Namespace) -> int:
     settings: dict[str, object] = dict(
         settings_in_file(options.command_config or options.producer_config, Scope.PRODUCER)
     )
-    # As Kafka's tool: a failure is told at once, and not tried again behind its back.
+    # As Kafka's tool: a failure is reported at once, and not tried again behind its back.
     settings |= {"bootstrap.servers": options.bootstrap_server, "acks": str(options.acks), "retries": "0"}
     settings.setdefault("enable.idempotence", "false")
     known = {name: value for name, value in settings.items() if not name.endswith(".serializer")}
@@ -81,7 +81,7 @@ class _Sending:
         self._is_stopped = False
 
     def stop(self, *_: object) -> None:
-        """For a signal: what was sent is waited for, and told."""
+        """For a signal: what was sent is waited for, and reported."""
         self._is_stopped = True
 
     def send_all(self, producer: "Producer") -> None:
@@ -111,7 +111,7 @@ class _Sending:
                     key=key,
                     value=value,
                     exception=f"class {java_exception(problem)}",
-                    message=told(problem),
+                    message=error_text(problem),
                 )
                 return
             self.acked += 1

@@ -1,6 +1,6 @@
 """Assignments as JSON: which replicas partitions have, and in which directories of their brokers.
 
-What is wrong with a file is told in the words of Kafka's tool, which scripts may know.
+What is wrong with a file is reported in the words of Kafka's tool, which scripts may know.
 """
 
 from __future__ import annotations

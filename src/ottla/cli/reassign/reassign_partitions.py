@@ -1,6 +1,6 @@
 """`kafka-reassign-partitions`: moves replicas to other brokers, and to other directories of a broker.
 
-A move goes on by itself after `--execute`; `--verify` tells how far it is, and removes throttles when all moves are
+A move continues by itself after `--execute`; `--verify` tells how far it is, and removes throttles when all moves are
 done. Everything is printed on standard output, failures too, as Kafka's tool does.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ids import TopicPartition
-from ottla.cli.failures import FAILURES, Terse, told
-from ottla.cli.java_names import java_told
+from ottla.cli.failures import FAILURES, Terse, error_text
+from ottla.cli.java_names import java_error_text
 from ottla.cli.options.checks import run_program
 from ottla.cli.options.reading import Given
 from ottla.cli.reassign.assignment_files import (
@@ -59,7 +59,7 @@ def run(given: Given) -> int:
     except Unfinished as problem:
         print(problem)
     except FAILURES as problem:
-        print(f"Error: {java_told(problem)}")
+        print(f"Error: {java_error_text(problem)}")
     return 1
 
 
@@ -188,7 +188,7 @@ def _status(partition: TopicPartition, wanted: tuple[int, ...], found: tuple[int
 
 
 def _error_lines(errors: Mapping[TopicPartition, KafkaError]) -> str:
-    return "\n".join(f"{partition}: {told(error)}" for partition, error in sorted(errors.items()))
+    return "\n".join(f"{partition}: {error_text(error)}" for partition, error in sorted(errors.items()))
 
 
 def _listed(partitions: Iterable[TopicPartition]) -> str:

@@ -48,7 +48,7 @@ def wait_for_moves(admin: Admin, target: Assignment) -> None:
             future = sizes.get((move.replica.broker_id, partition, True), 0)
             whole = max(sizes.get((move.replica.broker_id, partition, False), 0), future)
             copied = Copied(copied.done_bytes + future, copied.total_bytes + whole)
-        # What is finished is no longer told of: the bar must not go back for it.
+        # What is finished is no longer reported: the bar must not go back for it.
         if copied.total_bytes > most - finished:
             most = copied.total_bytes + finished
         else:

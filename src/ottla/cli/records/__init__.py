@@ -12,5 +12,5 @@
 `progress`          how many and how fast, on a terminal
 `copied_topics`     the two topics of a copy: which they are, and settings that the destination has from the source
 `kept_offsets`      a copy in which every record has the offset that it has in the source
-`copy_progress`     where a copy goes on after it was stopped
+`copy_progress`     where a copy continues after it was stopped
 """

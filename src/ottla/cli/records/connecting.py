@@ -106,7 +106,7 @@ class Cluster:
     def consumer(self, **settings: object) -> "Consumer":
         from ottla.client.blocking.consumer import Consumer
 
-        # A mistyped name is to be told, not made a topic.
+        # A mistyped name is to be reported, not made a topic.
         return Consumer(self._with(Scope.CONSUMER, {"allow_auto_create_topics": False, **settings}))
 
     def setting(self, name: str) -> object:
@@ -174,8 +174,8 @@ def complain(program: str, problem: BaseException) -> int:
         case BrokenPipeError():
             raise problem
         case OSError(filename=str() as path, strerror=str() as reason):
-            told = f"{path}: {reason}"
+            line = f"{path}: {reason}"
         case _:
-            told = str(problem) or type(problem).__name__
-    print(f"{program}: {told}", file=sys.stderr)
+            line = str(problem) or type(problem).__name__
+    print(f"{program}: {line}", file=sys.stderr)
     return 1

@@ -1,6 +1,6 @@
 """`ottla consume TOPIC`: writes records to a file or to standard output, as values or as JSON lines.
 
-Without a group it reads from the beginning to what is the end when it starts. With a group it goes on where the group
+Without a group it reads from the beginning to what is the end when it starts. With a group it continues where the group
 was, and commits what is written: after the bytes are handed to the system, so that a crash repeats and never loses.
 """
 
@@ -80,7 +80,7 @@ def argument_parser() -> ArgumentParser:
     )
     parser.add_argument("--key-separator", metavar="TEXT", help="write keys before values, with this between them")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("-g", "--group", help="go on where this group was, and commit what is written")
+    where.add_argument("-g", "--group", help="continue where this group was, and commit what is written")
     where.add_argument("--offset", type=at_least(0), metavar="N", help="begin with this offset of each partition")
     where.add_argument("--since", type=moment, metavar="TIME", help="begin with the first record of that time")
     where.add_argument(

@@ -1,11 +1,11 @@
 """`ottla copy SOURCE DESTINATION`: records of a topic to another, in the same cluster or another.
 
 Kept are the partition, the order in it, key, value, headers and timestamp. Offsets are the destination's own, unless
-`--keep-offsets` insists on those of the source. A copy that is stopped goes on where it was, by a group (`--group`) or
-a file (`--state`), and may repeat the last records; with `--exactly-once` or `--keep-offsets`, none.
+`--keep-offsets` insists on those of the source. A copy that is stopped continues where it was, by a group (`--group`)
+or a file (`--state`), and may repeat the last records; with `--exactly-once` or `--keep-offsets`, none.
 
 No record is passed over in silence. The consumer has no `auto.offset.reset`: where the source has deleted records
-before they were copied, the copy says how many, and goes on with the first that is there. Where the source is another
+before they were copied, the copy says how many, and continues with the first that is there. Where the source is another
 topic than before, or ends before the place, the copy ends with an error. It looks at the source every second.
 """
 
@@ -117,14 +117,14 @@ def argument_parser() -> ArgumentParser:
     parser.add_argument("--to-server", metavar="HOST:PORT", help="the destination's cluster (default: the source's)")
     parser.add_argument("--to-config", metavar="FILE", help="a properties file for the destination's clients")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("-g", "--group", help="keep the place in a group, and go on there")
-    where.add_argument("--state", metavar="FILE", help="keep the place in a file, and go on there")
+    where.add_argument("-g", "--group", help="keep the place in a group, and continue there")
+    where.add_argument("--state", metavar="FILE", help="keep the place in a file, and continue there")
     parser.add_argument("--exactly-once", action="store_true", help="records and place in one transaction")
     parser.add_argument("--keep-offsets", action="store_true", help="the source's offsets, or none: refused at gaps")
     parser.add_argument("--since", type=moment, metavar="TIME", help="begin there, where no place is kept")
     parser.add_argument("-f", "--follow", action="store_true", help="wait for more at the end")
     parser.add_argument("--max", type=at_least(1), metavar="N", help="end after so many records")
-    parser.add_argument("--by-key", action="store_true", help="let keys choose the partition anew")
+    parser.add_argument("--by-key", action="store_true", help="choose the partition again, by the key")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
     return parser
 
@@ -233,7 +233,7 @@ class _Copying:
         self.save()
 
     def _stable_ends(self) -> dict[TopicPartition, int]:
-        """Where the copy ends: at the end as it is now, or before the first open transaction, which is told."""
+        """Where the copy ends: at the end as it is now, or before the first open transaction, which is reported."""
         from ottla.client.admin.records import OffsetSpec
 
         listed = self._source_admin.list_offsets(dict.fromkeys(self._partitions, OffsetSpec.LATEST))
@@ -370,8 +370,8 @@ class _Copying:
     def _is_enough(self) -> bool:
         return self._options.max is not None and self._shown.count >= self._options.max
 
-    def _say(self, told: str) -> None:
-        self._shown.say(f"ottla copy: {told}")
+    def _say(self, text: str) -> None:
+        self._shown.say(f"ottla copy: {text}")
 
     def _send(self, record: "ConsumerRecord") -> None:
         if self._failure is not None:

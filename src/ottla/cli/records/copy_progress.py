@@ -1,4 +1,4 @@
-"""Where a copy goes on after it was stopped: the next offset of each partition of the source.
+"""Where a copy continues after it was stopped: the next offset of each partition of the source.
 
 A state file is replaced as a whole, so that a crash leaves the old or the new one. A group keeps the same at the
 source's coordinator. With transactions the offsets are committed together with the records, at the destination: there
@@ -62,7 +62,7 @@ class FileProgress:
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
-            raise BadState(f"{self._path} is no state of a copy: {problem}") from problem
+            raise BadState(f"{self._path} is not the state of a copy: {problem}") from problem
         self._offsets = offsets
         return {
             partition: offsets[str(partition.partition)]
@@ -92,7 +92,7 @@ class GroupProgress:
     def load(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         found = _known(self._consumer.committed(partitions))
         others = _kept_by_others(found, self._group, self._of)
-        for partition in others:  # offsets of the source, of whoever has read it: a place to begin at
+        for partition in others:  # offsets of the source, of another reader: a place to begin at
             self._tell(f"the group {self._group} is at offset {found[partition].offset} of {partition}: begins there")
         return {partition: place.offset for partition, place in found.items()}
 

@@ -1,9 +1,9 @@
 """`ottla copy --keep-offsets`: every record of the copy has the offset that it has in the source.
 
 A broker gives offsets one after the other, so that works where the source has no gaps, and where nobody else writes to
-the destination. Then the end of the destination is the place to go on from: nothing else has to be kept, and nothing is
-copied twice. Where it does not work the copy is refused, with the partition and the offset; what was copied before is
-in its place.
+the destination. Then the end of the destination is the place to continue from: nothing else has to be kept, and nothing
+is copied twice. Where it does not work the copy is refused, with the partition and the offset; what was copied before
+is in its place.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ class KeptOffsets:
             if end > first[partition] and self._last(self._source, partition, end) != self._last(
                 self._copy, of_copy, end
             ):
-                raise CannotKeepOffsets(f"{of_copy} is no copy of {partition}: their records at {end - 1} differ")
+                raise CannotKeepOffsets(f"{of_copy} is not a copy of {partition}: their records at {end - 1} differ")
         return {partition: self._next[partition] for partition in partitions}
 
     def _last(self, consumer: "Consumer", partition: TopicPartition, end: int) -> tuple[object, ...]:

@@ -23,7 +23,7 @@ def parse_moment(text: str, now_ms: int) -> int:
     try:
         return round(datetime.fromisoformat(text).timestamp() * 1000)
     except ValueError:
-        message = f"{text!r} is no time: it must be like 2026-03-01T12:00, 1772366400000, or 10m for ten minutes ago"
+        message = f"{text!r} is not a time: it must be like 2026-03-01T12:00, 1772366400000, or 10m for ten minutes ago"
         raise ArgumentTypeError(message) from None
 
 

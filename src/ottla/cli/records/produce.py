@@ -136,10 +136,10 @@ class _Sending:
         if problem := delivery.exception():
             self._fail(str(problem))
 
-    def _fail(self, told: str) -> None:
+    def _fail(self, reason: str) -> None:
         self.failed += 1
         if self.failed <= _COMPLAINTS:
-            print(f"ottla produce: {told}", file=sys.stderr)
+            print(f"ottla produce: {reason}", file=sys.stderr)
 
     def _wait_for_turn(self) -> None:
         """Keeps to `--rate` over the whole run, in steps too short to be seen."""

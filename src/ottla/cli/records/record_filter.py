@@ -37,7 +37,7 @@ def pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as problem:
-        raise ArgumentTypeError(f"{text!r} is no regular expression: {problem}") from None
+        raise ArgumentTypeError(f"{text!r} is not a regular expression: {problem}") from None
 
 
 def header_wanted(text: str) -> HeaderWanted:

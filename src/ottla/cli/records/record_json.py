@@ -91,7 +91,7 @@ def parse_line(line: str | bytes) -> Outgoing:
             _number(fields, "timestamp", 2**63),
         )
     except UnicodeEncodeError as problem:
-        raise NotARecord(f"half a character, which is no text: {problem.object[problem.start]!r}") from None
+        raise NotARecord(f"half a character, which is not text: {problem.object[problem.start]!r}") from None
 
 
 def _put(fields: dict[str, Any], name: str, content: bytes | None) -> None:

@@ -1,4 +1,4 @@
-"""`ottla registry`: start a schema registry, and use one, whoever made it."""
+"""`ottla registry`: start a schema registry, and use one, ottla's or another's."""
 
 import argparse
 import os

@@ -149,7 +149,7 @@ def _number(text: str) -> int:
     if text == "latest":
         return -1
     if not text.isdecimal():
-        raise ValueError(f"{text!r} is no version")
+        raise ValueError(f"{text!r} is not a version")
     return int(text)
 
 

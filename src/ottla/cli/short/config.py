@@ -29,7 +29,7 @@ def short_command() -> ShortCommand:
     get = config.add("get", _get, "print settings", prints=True)
     _add_resource(get)
     get.add_argument("keys", nargs="*", metavar="KEY", help="only these")
-    get.add_argument("-a", "--all", action="store_true", help="also what is as it is by default")
+    get.add_argument("-a", "--all", action="store_true", help="also settings that have their default")
     change = config.add("set", _set, "change settings")
     _add_resource(change)
     change.add_argument("settings", nargs="+", type=key_value, metavar="KEY=VALUE")
@@ -40,7 +40,9 @@ def short_command() -> ShortCommand:
 
 
 def _add_resource(command: ArgumentParser) -> None:
-    command.add_argument("kind", choices=KINDS, help="whose; brokers are all of them, and have no NAME")
+    command.add_argument(
+        "kind", choices=KINDS, help="what the settings are of; brokers stands for all brokers, and takes no NAME"
+    )
     command.add_argument("name", nargs="?", metavar="NAME", help="a topic, a broker's id, a group")
 
 

@@ -81,7 +81,7 @@ def _describe(admin: "Admin", options: Namespace) -> None:
     partitions = {partition for offsets in committed.values() for partition in offsets}
     partitions |= {one for group in described.values() for member in group.members for one in member.assignment}
     ends = admin.list_offsets(dict.fromkeys(sorted(partitions), LATEST)).succeeded if partitions else {}
-    told = []
+    shown = []
     for group_id, group in described.items():
         owners = {one: member for member in group.members for one in member.assignment}
         places = {one: place.offset for one, place in committed[group_id].items() if place is not None}
@@ -91,7 +91,7 @@ def _describe(admin: "Admin", options: Namespace) -> None:
             lag = None if offset is None or end is None else max(end - offset, 0)
             owner = owners.get(one)
             rows.append((one.topic, one.partition, offset, end, lag, None if owner is None else owner.client_id))
-        told.append((group_id, group.state.value, len(group.members), group.assignor, rows))
+        shown.append((group_id, group.state.value, len(group.members), group.assignor, rows))
     columns = ("topic", "partition", "offset", "end", "lag", "client")
     if options.json:
         print_json(
@@ -103,11 +103,11 @@ def _describe(admin: "Admin", options: Namespace) -> None:
                     "assignor": assignor,
                     "partitions": [dict(zip(columns, row, strict=True)) for row in rows],
                 }
-                for group_id, state, members, assignor, rows in told
+                for group_id, state, members, assignor, rows in shown
             ]
         )
         return
-    for number, (group_id, state, members, _, rows) in enumerate(told):
+    for number, (group_id, state, members, _, rows) in enumerate(shown):
         if number:
             print()
         lags = [row[4] for row in rows if row[4] is not None]

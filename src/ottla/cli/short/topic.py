@@ -27,7 +27,7 @@ def short_command() -> ShortCommand:
     create.add_argument(
         "-c", "--config", type=key_value, action="append", default=[], metavar="KEY=VALUE", help="a setting of it"
     )
-    create.add_argument("--if-not-exists", action="store_true", help="a topic that is there is no error")
+    create.add_argument("--if-not-exists", action="store_true", help="no error if the topic exists")
     listing = topic.add("list", _list, "list topics", prints=True)
     listing.add_argument("pattern", nargs="?", type=pattern, metavar="PATTERN", help="only names that it matches")
     listing.add_argument("--internal", action="store_true", help="the cluster's own, too")
@@ -38,7 +38,7 @@ def short_command() -> ShortCommand:
     alter.add_argument("-p", "--partitions", type=at_least(1), required=True, metavar="N", help="how many in all")
     delete = topic.add("delete", _delete, "delete topics with all their records")
     delete.add_argument("topics", nargs="+", metavar="TOPIC")
-    delete.add_argument("--if-exists", action="store_true", help="a topic that is not there is no error")
+    delete.add_argument("--if-exists", action="store_true", help="no error if the topic does not exist")
     return topic
 
 
@@ -92,14 +92,14 @@ def _describe(admin: "Admin", options: Namespace) -> None:
     if options.json:
         found = []
         for name, topic in described.items():
-            told = _as_json(topic)
-            for partition in told["partitions"]:
+            shown = _as_json(topic)
+            for partition in shown["partitions"]:
                 key = TopicPartition(name, partition["partition"])
                 partition["start_offset"] = starts[key].offset if key in starts else None
                 partition["end_offset"] = ends[key].offset if key in ends else None
             entries = configs.get(ConfigResource.topic(name), {})
-            told["config"] = {entry.name: entry.value for entry in entries.values() if not entry.is_default}
-            found.append(told)
+            shown["config"] = {entry.name: entry.value for entry in entries.values() if not entry.is_default}
+            found.append(shown)
         print_json(found)
         return
     for number, (name, topic) in enumerate(described.items()):

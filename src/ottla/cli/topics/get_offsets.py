@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ids import TopicPartition
-from ottla.cli.failures import Terse, told
+from ottla.cli.failures import Terse, error_text
 from ottla.cli.json_output import JSON, print_json
 from ottla.cli.options.checks import require, run_program
 from ottla.cli.options.reading import Given
@@ -98,7 +98,7 @@ def _offsets(admin: Admin, is_wanted: Filter, time: int, *, include_internal: bo
     found = admin.list_offsets(dict.fromkeys(wanted, time))
     for partition, problem in found.errors.items():
         name = f"{partition.topic}-{partition.partition}"
-        print(f"Skip getting offsets for topic-partition {name} due to error: {told(problem)}", file=sys.stderr)
+        print(f"Skip getting offsets for topic-partition {name} due to error: {error_text(problem)}", file=sys.stderr)
     return {partition: one.offset for partition, one in found.succeeded.items() if one.offset is not None}
 
 

@@ -67,8 +67,8 @@ PROGRAM: Final = Program(
             "at-min-isr-partitions", "With --describe: only partitions with just as many in sync replicas as they need."
         ),
         Option("topics-with-overrides", "With --describe: only topics with settings of their own."),
-        Option("if-exists", "With --alter, --delete or --describe: a topic that is not there is no error."),
-        Option("if-not-exists", "With --create: a topic that is there already is no error."),
+        Option("if-exists", "With --alter, --delete or --describe: no error if the topic does not exist."),
+        Option("if-not-exists", "With --create: no error if the topic exists already."),
         Option("exclude-internal", "With --list or --describe: leave the cluster's own topics out."),
         Option(
             "partition-size-limit-per-response",

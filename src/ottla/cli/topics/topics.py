@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import ZERO_UUID, parse_uuid
-from ottla.cli.failures import FAILURES, Terse, told
+from ottla.cli.failures import FAILURES, Terse, error_text
 from ottla.cli.json_output import print_json
 from ottla.cli.options.checks import run_program
 from ottla.cli.options.reading import Given
@@ -37,7 +37,7 @@ def run(given: Given) -> int:
         except BrokenPipeError:
             raise  # the reader of our output has left: no failure of ours
         except FAILURES as problem:
-            print(f"Error while executing topic command : {told(problem)}")
+            print(f"Error while executing topic command : {error_text(problem)}")
             return 1
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import TopicPartition
-from ottla.cli.failures import Terse, told
+from ottla.cli.failures import Terse, error_text
 from ottla.cli.json_output import print_json
 from ottla.cli.options.subcommands import ToolParser, add_connection, add_json, integer, print_version, run_command
 from ottla.cli.sessions import open_admin
@@ -83,7 +83,7 @@ def _failing_to(what: str) -> Iterator[None]:
     try:
         yield
     except KafkaError as problem:
-        raise Terse(f"Failed to {what}: {told(problem)}. Enable debug logging for additional detail.") from None
+        raise Terse(f"Failed to {what}: {error_text(problem)}. Enable debug logging for additional detail.") from None
 
 
 def _list(options: Namespace) -> int:

@@ -2,7 +2,7 @@
 
 The rules are those that a leader holds its producers to (KIP-98). Two things are no damage. A compacted log has lost
 batches: sequences are compared only where no offset is missing in between. And a producer that was silent for long may
-have been forgotten by its leader: it may go on anywhere.
+have been forgotten by its leader: it may continue anywhere.
 
 Memory: what is known of each producer of the partition, some 200 bytes.
 """
@@ -58,11 +58,11 @@ class BatchOrder:
         """The first offset of each open transaction by its producer, in order."""
 
     def skip(self, header: BatchHeader) -> None:
-        """A batch comes now that cannot be trusted: what is missing behind it is its fault, and not told again."""
+        """A batch comes now that cannot be trusted: what is missing behind it is its fault, and not reported again."""
         self.lose(header.next_offset)
 
     def lose(self, until: int) -> None:
-        """What is there up to an offset cannot be read, and that has been told."""
+        """What is there up to an offset cannot be read, and that has been reported."""
         self.next_offset = max(self.next_offset or 0, until)
         self.has_holes = True
         self._holes += 1
@@ -70,12 +70,12 @@ class BatchOrder:
 
     def take(self, header: BatchHeader, batch: memoryview) -> list[str]:
         """What is wrong with a batch that comes now. Its checksum is right."""
-        told: list[str] = []
+        problems: list[str] = []
         if header.last_offset_delta < 0 or header.base_offset < 0:
             return [f"it ends at offset {header.last_offset}, before it begins"]
         if self.next_offset is not None:
             if header.base_offset < self.next_offset:
-                told.append(
+                problems.append(
                     f"it begins at offset {header.base_offset}, and the batch before it ends at {self.next_offset - 1}"
                 )
             elif header.base_offset > self.next_offset:
@@ -83,30 +83,32 @@ class BatchOrder:
                 self.has_holes = True
                 if self.next_offset >= self.holes_before:
                     last = header.base_offset - 1
-                    told.append(f"offsets {self.next_offset} to {last} before it are missing, and no cleaner was there")
+                    problems.append(
+                        f"offsets {self.next_offset} to {last} before it are missing, and no cleaner was there"
+                    )
         self.next_offset = max(self.next_offset or 0, header.next_offset)
         if header.magic < 2:
-            return told
+            return problems
         if header.partition_leader_epoch < self.leader_epoch:
-            told.append(f"its leader epoch {header.partition_leader_epoch} comes after epoch {self.leader_epoch}")
+            problems.append(f"its leader epoch {header.partition_leader_epoch} comes after epoch {self.leader_epoch}")
         self.leader_epoch = max(self.leader_epoch, header.partition_leader_epoch)
         self.last_aborted = None
         if header.producer_id != NO_PRODUCER_ID:
-            told += self._take_producer(header, batch)
-        return told
+            problems += self._take_producer(header, batch)
+        return problems
 
     def _take_producer(self, header: BatchHeader, batch: memoryview) -> list[str]:
         producer = self._producers.get(header.producer_id)
         if producer is None:
             producer = self._producers[header.producer_id] = _Producer()
-        told: list[str] = []
+        problems: list[str] = []
         who = f"producer {header.producer_id}"
         if header.producer_epoch < producer.epoch:
-            told.append(f"{who} writes with epoch {header.producer_epoch} after epoch {producer.epoch}")
+            problems.append(f"{who} writes with epoch {header.producer_epoch} after epoch {producer.epoch}")
         if header.is_control:
-            told += self._take_marker(header, batch, producer)
+            problems += self._take_marker(header, batch, producer)
         else:
-            told += self._wrong_sequence(header, producer, who)
+            problems += self._wrong_sequence(header, producer, who)
             producer.last_sequence = header.last_sequence
             if header.is_transactional and producer.first_offset < 0:
                 producer.first_offset = self._open[header.producer_id] = header.base_offset
@@ -115,7 +117,7 @@ class BatchOrder:
         producer.epoch = max(producer.epoch, header.producer_epoch)
         producer.timestamp = header.max_timestamp
         producer.holes = self._holes
-        return told
+        return problems
 
     def _wrong_sequence(self, header: BatchHeader, producer: _Producer, who: str) -> list[str]:
         expected = 0

@@ -76,7 +76,8 @@ class Replicas:
         self._compare(partition, streams)
 
     def _compare(self, partition: ClusterPartition, streams: Mapping[int, Iterator[_Item]]) -> None:
-        """Items of all replicas in step, by offset. A replica that differs is told once, and left out from there on."""
+        """Items of all replicas in step, by offset. A replica that differs is reported once, and left out from there
+        on."""
         heads = {node_id: next(items, None) for node_id, items in streams.items()}
         reported: set[int] = set()
         while any(head is not None for head in heads.values()):
@@ -92,7 +93,7 @@ class Replicas:
                 heads[node_id] = next(streams[node_id], None)
 
     def _items(self, partition: ClusterPartition, node_id: int, start: int, end: int) -> Iterator[_Item]:
-        """What a replica has from `start` to `end`; what is wrong in itself is told on the way."""
+        """What a replica has from `start` to `end`; what is wrong in itself is reported on the way."""
         order = BatchOrder(holes_before=end if partition.is_compacted else 0)
         offset, empty = start, 0
         try:
@@ -139,8 +140,8 @@ class Replicas:
             return
         try:
             for record in read_records(batch, 0, header):
-                told = repr((record.timestamp, record.key, record.value, record.headers))
-                yield _Item(record.offset, record.offset + 1, crc32c(told.encode()))
+                content = repr((record.timestamp, record.key, record.value, record.headers))
+                yield _Item(record.offset, record.offset + 1, crc32c(content.encode()))
         except ProtocolError as problem:
             self._damage(partition.name, node_id, header.base_offset, f"a record cannot be read: {problem}", RESTORE)
 

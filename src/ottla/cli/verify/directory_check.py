@@ -77,16 +77,16 @@ class DataDirectory:
 
     def check(self, tell: Tell, progress: Callable[[str, int], None]) -> None:
         """`progress` hears of the partition and of bytes that have been looked at."""
-        told = self._checkpoints(tell)
+        kept = self._checkpoints(tell)
         for partition in self.partitions:
             progress(partition.name, 0)
-            for problem in self._look(partition, told, progress):
+            for problem in self._look(partition, kept, progress):
                 tell(problem)
 
     def _look(
-        self, partition: PartitionDir, told: dict[str, dict[str, int]], progress: Callable[[str, int], None]
+        self, partition: PartitionDir, kept: dict[str, dict[str, int]], progress: Callable[[str, int], None]
     ) -> list[Problem]:
-        found = self._look_once(partition, told, lambda count: progress(partition.name, count))
+        found = self._look_once(partition, kept, lambda count: progress(partition.name, count))
         for _ in range(_LOOKS - 1):
             if not (found and self.given.is_live):
                 break
@@ -95,15 +95,15 @@ class DataDirectory:
         return found
 
     def _look_once(
-        self, partition: PartitionDir, told: dict[str, dict[str, int]], progress: Callable[[int], None]
+        self, partition: PartitionDir, kept: dict[str, dict[str, int]], progress: Callable[[int], None]
     ) -> list[Problem]:
         found: list[Problem] = []
         name = partition.name
         checkpoints = Checkpoints(
-            told[file_names.RECOVERY_POINTS].get(name),
-            told[file_names.HIGH_WATERMARKS].get(name),
-            told[file_names.LOG_START_OFFSETS].get(name),
-            told[file_names.CLEANER_OFFSETS].get(name),
+            kept[file_names.RECOVERY_POINTS].get(name),
+            kept[file_names.HIGH_WATERMARKS].get(name),
+            kept[file_names.LOG_START_OFFSETS].get(name),
+            kept[file_names.CLEANER_OFFSETS].get(name),
         )
         try:
             check_partition(name, partition.path, checkpoints, self.given, found.append, progress)

@@ -52,7 +52,12 @@ def segments_of(path: str) -> list[tuple[int, int]]:
 
 
 def check_partition(
-    partition: str, path: str, told: Checkpoints, given: Circumstances, tell: Tell, progress: Callable[[int], None]
+    partition: str,
+    path: str,
+    checkpoints: Checkpoints,
+    given: Circumstances,
+    tell: Tell,
+    progress: Callable[[int], None],
 ) -> None:
     """Tells all that is wrong with it. Raises `OSError` when a file cannot be read, or is gone meanwhile."""
     _check_metadata(partition, path, tell)
@@ -62,11 +67,11 @@ def check_partition(
     if not segments:
         tell(Problem(NOTE, partition, path, -1, -1, "it has no segment", BY_ITSELF))
         return
-    order = BatchOrder(segments[0], holes_before=told.first_dirty_offset or 0)
+    order = BatchOrder(segments[0], holes_before=checkpoints.first_dirty_offset or 0)
     for number, base_offset in enumerate(segments):
         next_base = segments[number + 1] if number + 1 < len(segments) else None
         # What was not synced when the node died, recovery looks at again.
-        is_recovered = next_base is None or next_base > (told.recovery_point or 0)
+        is_recovered = next_base is None or next_base > (checkpoints.recovery_point or 0)
         segment = Segment(
             partition,
             f"{path}/{file_names.file_name(base_offset, file_names.LOG)}",
@@ -91,7 +96,7 @@ def check_partition(
         tell(Problem(DAMAGE, partition, file, 0, segments[-1], what, RESTORE))
     _check_epochs(partition, path, epochs, end_offset, tell, given)
     _check_snapshots(partition, path, end_offset, tell, given)
-    _check_checkpoints(partition, path, told, segments[0], end_offset, tell, given)
+    _check_checkpoints(partition, path, checkpoints, segments[0], end_offset, tell, given)
 
 
 def _check_indexes_without_log(partition: str, path: str, segments: set[int], tell: Tell, given: Circumstances) -> None:
@@ -126,7 +131,7 @@ def _check_metadata(partition: str, path: str, tell: Tell) -> None:
             parse_partition_metadata(content, file)
         except CorruptFile as problem:
             what = str(problem).removeprefix(f"{file}: ")
-            advice = "Write it anew: `version: 0`, and `topic_id: ` with the id that `kafka-topics --describe` shows."
+            advice = "Write it again: `version: 0`, and `topic_id: ` with the id that `kafka-topics --describe` shows."
             tell(Problem(DAMAGE, partition, file, -1, -1, what, advice))
 
 
@@ -227,14 +232,20 @@ def _check_snapshots(partition: str, path: str, end_offset: int, tell: Tell, giv
 
 
 def _check_checkpoints(
-    partition: str, path: str, told: Checkpoints, first_offset: int, end_offset: int, tell: Tell, given: Circumstances
+    partition: str,
+    path: str,
+    checkpoints: Checkpoints,
+    first_offset: int,
+    end_offset: int,
+    tell: Tell,
+    given: Circumstances,
 ) -> None:
     parent = os.path.dirname(path)
     rows = (
-        (file_names.RECOVERY_POINTS, told.recovery_point, "the recovery point"),
-        (file_names.HIGH_WATERMARKS, told.high_watermark, "the high watermark"),
-        (file_names.LOG_START_OFFSETS, told.log_start_offset, "the log's start"),
-        (file_names.CLEANER_OFFSETS, told.first_dirty_offset, "what the cleaner has not seen"),
+        (file_names.RECOVERY_POINTS, checkpoints.recovery_point, "the recovery point"),
+        (file_names.HIGH_WATERMARKS, checkpoints.high_watermark, "the high watermark"),
+        (file_names.LOG_START_OFFSETS, checkpoints.log_start_offset, "the log's start"),
+        (file_names.CLEANER_OFFSETS, checkpoints.first_dirty_offset, "what the cleaner has not seen"),
     )
     for name, offset, of_what in rows:
         if offset is not None and offset > end_offset:
@@ -244,7 +255,7 @@ def _check_checkpoints(
             is_of_a_crash = name == file_names.HIGH_WATERMARKS and not given.was_closed and not given.is_live
             level = NOTE if is_of_a_crash else DAMAGE
             tell(Problem(level, partition, f"{parent}/{name}", -1, offset, what, advice))
-    start = told.log_start_offset
-    if start is not None and start < first_offset and told.high_watermark is not None and start > 0:
+    start = checkpoints.log_start_offset
+    if start is not None and start < first_offset and checkpoints.high_watermark is not None and start > 0:
         what = f"the log's start is offset {start}, and its first segment begins at {first_offset}"
         tell(Problem(NOTE, partition, f"{parent}/{file_names.LOG_START_OFFSETS}", -1, start, what, BY_ITSELF))

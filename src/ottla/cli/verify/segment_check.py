@@ -160,14 +160,15 @@ class _Check:
             self._damage(position, header.base_offset, what, RESTORE)
 
     def _tell_torn(self, position: int, end: int, reason: str) -> None:
-        """What is no batch. At the end of a log that was not closed it is what a crash or a running write leaves."""
+        """Bytes that are not a batch. At the end of a log that was not closed it is what a crash or a running write
+        leaves."""
         segment = self._segment
         is_last = segment.next_base is None
         if is_last and segment.is_live:
             return
         next_offset = -1 if self._order.next_offset is None else self._order.next_offset
         if is_last and segment.may_be_torn:
-            what = f"the last {end - position} bytes are no whole batch ({reason})"
+            what = f"the last {end - position} bytes are not a whole batch ({reason})"
             self._tell(Problem(NOTE, segment.partition, segment.path, position, next_offset, what, BY_ITSELF))
         else:
             what = f"there is no batch, and {end - position} bytes from here on cannot be read: {reason}"
@@ -208,16 +209,16 @@ class _Check:
         markers = {(one.producer_id, one.last_offset): one for one in self._aborted}
         for number, entry in enumerate(listed):
             marker = markers.pop((entry.producer_id, entry.last_offset), None)
-            told = f"producer {entry.producer_id} aborted offsets {entry.first_offset} to {entry.last_offset}"
+            entry_text = f"producer {entry.producer_id} aborted offsets {entry.first_offset} to {entry.last_offset}"
             if marker is None:
                 is_new = self._order.next_offset is not None and entry.last_offset >= self._order.next_offset
                 if not (self._order.has_holes or (is_new and self._segment.is_live)):
-                    self.wrong_index(path, number, entry.last_offset, f"{told}: the log has no such marker")
+                    self.wrong_index(path, number, entry.last_offset, f"{entry_text}: the log has no such marker")
             elif marker.first_offset >= 0 and marker.first_offset != entry.first_offset and not self._order.has_holes:
-                what = f"{told}: in the log the transaction begins at {marker.first_offset}"
+                what = f"{entry_text}: in the log the transaction begins at {marker.first_offset}"
                 self.wrong_index(path, number, entry.first_offset, what)
             elif entry.last_stable_offset > marker.last_stable_offset and not self._order.has_holes:
-                what = f"{told}, and all was stable up to {entry.last_stable_offset}: it was up to"
+                what = f"{entry_text}, and all was stable up to {entry.last_stable_offset}: it was up to"
                 what = f"{what} {marker.last_stable_offset}, and readers would miss what was aborted behind that"
                 self.wrong_index(path, number, entry.last_offset, what)
         for marker in markers.values():
@@ -257,7 +258,7 @@ class _Offsets:
         self._position = -1
         self._last_offset = -1
         if file is not None and file.size() % _OFFSET_ENTRY.size:
-            check.wrong_index(self._path, file.size(), -1, f"its size is no multiple of {_OFFSET_ENTRY.size}")
+            check.wrong_index(self._path, file.size(), -1, f"its size is not a multiple of {_OFFSET_ENTRY.size}")
         self._next()
 
     def pass_by(self, position: int, header: BatchHeader) -> None:
@@ -304,7 +305,7 @@ class _Times:
         # A segment that is closed ends its index with its latest record: retention goes by that.
         self._is_complete = file is not None and check._segment.next_base is not None
         if file is not None and file.size() % _TIME_ENTRY.size:
-            check.wrong_index(self._path, file.size(), -1, f"its size is no multiple of {_TIME_ENTRY.size}")
+            check.wrong_index(self._path, file.size(), -1, f"its size is not a multiple of {_TIME_ENTRY.size}")
         self._next()
 
     def pass_by(self, header: BatchHeader) -> None:

@@ -118,9 +118,9 @@ class Report:
             self._errors.write(f"{CLEAR}{line}")
             self._errors.flush()
 
-    def complain(self, told: str) -> None:
+    def complain(self, text: str) -> None:
         self._clear()
-        print(f"ottla verify: {told}", file=self._errors)
+        print(f"ottla verify: {text}", file=self._errors)
 
     def finish(self, *, is_interrupted: bool = False) -> None:
         self._clear()
@@ -178,7 +178,7 @@ def _look_at_directories(options: Namespace, report: Report) -> bool:
         try:
             directories.append(DataDirectory(path, is_chosen, deep=options.deep))
         except (NotADataDirectory, OSError) as problem:
-            report.complain(_told(problem))
+            report.complain(_error_text(problem))
             return False
     report.total_bytes = sum(directory.size_bytes for directory in directories)
     for directory in directories:
@@ -187,7 +187,7 @@ def _look_at_directories(options: Namespace, report: Report) -> bool:
 
 
 def _look_at_cluster(options: Namespace, report: Report) -> bool:
-    from ottla.cli.failures import FAILURES, told
+    from ottla.cli.failures import FAILURES, error_text
     from ottla.cli.sessions import admin_settings, open_admin
     from ottla.cli.verify.cluster_check import check_cluster
     from ottla.client.cluster.cluster import Cluster
@@ -209,7 +209,7 @@ def _look_at_cluster(options: Namespace, report: Report) -> bool:
                 cluster.close()
             loop.stop()
     except FAILURES as problem:
-        report.complain(told(problem))
+        report.complain(error_text(problem))
         return False
     return True
 
@@ -255,7 +255,7 @@ def _partitions(admin: "Admin", pattern: "re.Pattern[str]") -> "list[ClusterPart
     ]
 
 
-def _told(problem: Exception) -> str:
+def _error_text(problem: Exception) -> str:
     if isinstance(problem, OSError) and problem.filename:
         return f"{os.fsdecode(problem.filename)}: {problem.strerror}"
     return str(problem)

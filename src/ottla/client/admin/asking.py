@@ -1,9 +1,10 @@
 """How the admin asks: whom, until when, and how often again.
 
 Theory of operation. Every call has a deadline, `default.api.timeout.ms` from its start if the caller names none. A
-request that fails as a whole with a retriable error is sent again after a growing pause, to whoever is right by then. A
-call on many items (`each`) asks for all of them at once, and again only for the items whose errors may pass. What is
-still failing at the deadline keeps its last error, so that the caller learns why and not only that time was over.
+request that fails as a whole with a retriable error is sent again after a growing pause, to the node that is right by
+then. A call on many items (`each`) asks for all of them at once, and again only for the items whose errors may pass.
+What is still failing at the deadline keeps its last error, so that the caller learns why and not only that time was
+over.
 
 With `bootstrap.controllers` the nodes that are asked are the quorum's, and DescribeCluster takes the place of metadata,
 which controllers do not serve (KIP-919).
@@ -59,7 +60,7 @@ class Deadline(NamedTuple):
 
 
 ANY_BROKER: Final = -(1 << 31)
-"""In place of a node's id: whoever answers."""
+"""In place of a node's id: any node."""
 
 
 class Asking:
@@ -183,7 +184,7 @@ class Asking:
     def failure_of(self, call: str, problem: KafkaError) -> KafkaError:
         """What a call raises: the same, or, if none of the addresses that were given has ever answered, that.
 
-        One that did and is slow now, or gone, is not told of as if the address were wrong.
+        One that did and is slow now, or gone, is not reported as if the address were wrong.
         """
         if isinstance(problem, NoBrokerReachable) or not isinstance(problem, Disconnected | RequestTimedOut):
             return problem
@@ -217,11 +218,11 @@ class Asking:
         failures = 0
         while left:
             try:
-                told = await attempt(left)
+                by_item = await attempt(left)
             except KafkaError as problem:
-                told = dict.fromkeys(left, problem)
+                by_item = dict.fromkeys(left, problem)
             for item in left:
-                outcome = told[item] if item in told else UnknownServerError(f"the answer leaves out {item}")
+                outcome = by_item[item] if item in by_item else UnknownServerError(f"the answer leaves out {item}")
                 before = outcomes.get(item)
                 if isinstance(outcome, KafkaError) and isinstance(before, KafkaError):
                     outcome = self._telling(before, outcome, deadline)
@@ -263,8 +264,8 @@ class Asking:
         if self.via_controllers:
             await self._find_controllers(deadline)
             return
-        told = self.cluster.refresh()
-        await self.cluster.world.within(told, self.left_ms(deadline), self.cluster.no_metadata)
+        refreshed = self.cluster.refresh()
+        await self.cluster.world.within(refreshed, self.left_ms(deadline), self.cluster.no_metadata)
 
     async def brokers(self, deadline: Deadline) -> list[int]:
         """The ids of the cluster's nodes, in order."""

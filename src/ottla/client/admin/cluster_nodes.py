@@ -44,9 +44,9 @@ async def describe_cluster(
         metadata = messages.MetadataRequest(
             topics=[], include_cluster_authorized_operations=include_authorized_operations
         )
-        told = await asking.any(metadata, deadline)
-        nodes = [Broker(one.node_id, one.host, one.port, one.rack) for one in told.brokers]
-        return _description(told, nodes, frozenset())
+        answer = await asking.any(metadata, deadline)
+        nodes = [Broker(one.node_id, one.host, one.port, one.rack) for one in answer.brokers]
+        return _description(answer, nodes, frozenset())
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
     nodes = [Broker(one.broker_id, one.host, one.port, one.rack) for one in response.brokers]
@@ -54,14 +54,14 @@ async def describe_cluster(
 
 
 def _description(
-    told: messages.DescribeClusterResponse | messages.MetadataResponse, nodes: list[Broker], fenced: frozenset[int]
+    answer: messages.DescribeClusterResponse | messages.MetadataResponse, nodes: list[Broker], fenced: frozenset[int]
 ) -> ClusterDescription:
     return ClusterDescription(
-        told.cluster_id or "",
-        next((node for node in nodes if node.id == told.controller_id), None),
+        answer.cluster_id or "",
+        next((node for node in nodes if node.id == answer.controller_id), None),
         tuple(sorted(nodes)),
         fenced,
-        operations(told.cluster_authorized_operations),
+        operations(answer.cluster_authorized_operations),
     )
 
 

@@ -232,13 +232,13 @@ def _node_of(resource: ConfigResource) -> Outcome[int]:
         return InvalidRequest(f"a broker is named by its id, not {resource.name!r}")
 
 
-def _resource(told: Any) -> ConfigResource:
-    return ConfigResource(ResourceType(told.resource_type), told.resource_name)
+def _resource(answer: Any) -> ConfigResource:
+    return ConfigResource(ResourceType(answer.resource_type), answer.resource_name)
 
 
-def _described(told: Any) -> Outcome[dict[str, ConfigEntry]]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
+def _described(answer: Any) -> Outcome[dict[str, ConfigEntry]]:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message)
     return {
         one.name: ConfigEntry(
             one.name,
@@ -250,7 +250,7 @@ def _described(told: Any) -> Outcome[dict[str, ConfigEntry]]:
             numbered(ConfigType, one.config_type, ConfigType.UNKNOWN),
             one.documentation,
         )
-        for one in told.configs
+        for one in answer.configs
     }
 
 
@@ -259,5 +259,5 @@ def _source(number: int) -> ConfigSource:
 
 
 def _is_not_about_the_resource(error: KafkaError) -> bool:
-    """A topic that is not there is told at once; a broker that is busy is asked again."""
+    """A topic that is not there is reported at once; a broker that is busy is asked again."""
     return error.retriable and not isinstance(error, UnknownTopicOrPartition)

@@ -86,9 +86,10 @@ async def update_features(
         response = await asking.controller(request, deadline, api=ApiKey.UPDATE_FEATURES)
         if response.error_code:
             raise error_for(response.error_code, response.error_message)
-        told = {one.feature: one for one in response.results if one.error_code}
+        answer = {one.feature: one for one in response.results if one.error_code}
         return {
-            name: error_for(told[name].error_code, told[name].error_message) if name in told else None for name in left
+            name: error_for(answer[name].error_code, answer[name].error_message) if name in answer else None
+            for name in left
         }
 
     return await asking.each("update_features", updates, attempt, deadline, may_pass=never)

@@ -85,19 +85,19 @@ async def _directories(
     return {one.log_dir: _directory(one) for one in response.results}
 
 
-def _directory(told: Any) -> LogDir:
+def _directory(answer: Any) -> LogDir:
     return LogDir(
-        failure(told),
+        failure(answer),
         {
             TopicPartition(topic.name, one.partition_index): LogDirReplica(
                 one.partition_size, one.offset_lag, one.is_future_key
             )
-            for topic in told.topics
+            for topic in answer.topics
             for one in topic.partitions
         },
-        None if told.total_bytes < 0 else told.total_bytes,
-        None if told.usable_bytes < 0 else told.usable_bytes,
-        told.is_cordoned,
+        None if answer.total_bytes < 0 else answer.total_bytes,
+        None if answer.usable_bytes < 0 else answer.usable_bytes,
+        answer.is_cordoned,
     )
 
 
@@ -135,7 +135,7 @@ def _place(directories: Mapping[str, LogDir], partition: TopicPartition) -> Repl
 async def alter_replica_log_dirs(
     asking: Asking, moves: Mapping[TopicPartitionReplica, str], *, timeout: float | None = None
 ) -> Results[TopicPartitionReplica, None]:
-    """Moves replicas to other directories of their brokers. The move itself goes on after the call."""
+    """Moves replicas to other directories of their brokers. The move itself continues after the call."""
     deadline = asking.deadline(timeout)
     wanted = {TopicPartitionReplica(*replica): path for replica, path in moves.items()}
 
@@ -171,5 +171,5 @@ async def alter_replica_log_dirs(
 
 def _is_busy(error: KafkaError) -> bool:
     """A broker that does not hold the replica says so at once; REPLICA_NOT_AVAILABLE comes before the replica does."""
-    told = UnknownTopicOrPartition | ReplicaNotAvailable | KafkaStorageError
-    return error.retriable and not isinstance(error, told)
+    answer = UnknownTopicOrPartition | ReplicaNotAvailable | KafkaStorageError
+    return error.retriable and not isinstance(error, answer)

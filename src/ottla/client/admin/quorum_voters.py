@@ -65,13 +65,13 @@ async def describe_metadata_quorum(asking: Asking, *, timeout: float | None = No
     )
 
 
-def _replica(told: Any) -> QuorumReplica:
+def _replica(answer: Any) -> QuorumReplica:
     return QuorumReplica(
-        told.replica_id,
-        None if told.replica_directory_id == ZERO_UUID else uuid_text(told.replica_directory_id),
-        told.log_end_offset,
-        None if told.last_fetch_timestamp < 0 else told.last_fetch_timestamp,
-        None if told.last_caught_up_timestamp < 0 else told.last_caught_up_timestamp,
+        answer.replica_id,
+        None if answer.replica_directory_id == ZERO_UUID else uuid_text(answer.replica_directory_id),
+        answer.log_end_offset,
+        None if answer.last_fetch_timestamp < 0 else answer.last_fetch_timestamp,
+        None if answer.last_caught_up_timestamp < 0 else answer.last_caught_up_timestamp,
     )
 
 

@@ -92,13 +92,13 @@ async def list_offsets(
     return await asking.each("list_offsets", wanted, by_leader(asking, ask, deadline), deadline)
 
 
-def _listed(told: Any) -> Outcome[ListedOffset]:
-    if told.error_code:
-        return error_for(told.error_code)
+def _listed(answer: Any) -> Outcome[ListedOffset]:
+    if answer.error_code:
+        return error_for(answer.error_code)
     return ListedOffset(
-        None if told.offset < 0 else told.offset,
-        None if told.timestamp < 0 else told.timestamp,
-        None if told.leader_epoch < 0 else told.leader_epoch,
+        None if answer.offset < 0 else answer.offset,
+        None if answer.timestamp < 0 else answer.timestamp,
+        None if answer.leader_epoch < 0 else answer.leader_epoch,
     )
 
 

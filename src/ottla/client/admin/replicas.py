@@ -75,7 +75,7 @@ async def alter_partition_reassignments(
 ) -> Results[TopicPartition, None]:
     """Moves partitions to other brokers, the preferred leader first; None cancels a move that is under way.
 
-    The move goes on after the call: `list_partition_reassignments` tells how far it is.
+    The move continues after the call: `list_partition_reassignments` tells how far it is.
     """
     deadline = asking.deadline(timeout)
     wanted = {TopicPartition(*partition): brokers for partition, brokers in replicas.items()}

@@ -5,7 +5,7 @@
     created.errors                    {"orders": TopicAlreadyExists(…)}
     created.raise_first()             raises the first error if there is one, else returns the results
 
-Errors that nobody looks at are told as a warning when the results go away: a call whose outcome is dropped must not
+Errors that nobody looks at are reported as a warning when the results go away: a call whose outcome is dropped must not
 fail silently.
 """
 
@@ -21,9 +21,9 @@ V = TypeVar("V")
 Outcome: TypeAlias = V | KafkaError
 
 
-def failure(told: Any) -> KafkaError | None:
+def failure(answer: Any) -> KafkaError | None:
     """The error that this part of a response tells of, if it does."""
-    return error_for(told.error_code, getattr(told, "error_message", None)) if told.error_code else None
+    return error_for(answer.error_code, getattr(answer, "error_message", None)) if answer.error_code else None
 
 
 class UnnoticedErrors(UserWarning):
@@ -80,6 +80,6 @@ class Results(Mapping[K, V]):
         if self._noticed or not self._outcomes:
             return
         if errors := self.errors:
-            told = "; ".join(f"{item}: {error}" for item, error in list(errors.items())[:3])
+            answer = "; ".join(f"{item}: {error}" for item, error in list(errors.items())[:3])
             more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
-            warnings.warn(f"{self._call}: {told}{more}", UnnoticedErrors, stacklevel=2)
+            warnings.warn(f"{self._call}: {answer}{more}", UnnoticedErrors, stacklevel=2)

@@ -101,24 +101,24 @@ async def coordinators(
     )
     if versions.serves(ApiKey.FIND_COORDINATOR, _FIRST_WITH_MANY_KEYS):
         response = await asking.any(messages.FindCoordinatorRequest(key_type=kind, coordinator_keys=keys), deadline)
-        told = {one.key: one for one in response.coordinators}
+        entries = {one.key: one for one in response.coordinators}
     else:
         answers = await asking.together(
             asking.any(messages.FindCoordinatorRequest(key_type=kind, key=key), deadline) for key in keys
         )
-        told = dict(zip(keys, answers, strict=True))
-    return {key: _coordinator(asking, told.get(key)) for key in keys}
+        entries = dict(zip(keys, answers, strict=True))
+    return {key: _coordinator(asking, entries.get(key)) for key in keys}
 
 
-def _coordinator(asking: Asking, told: Any) -> Outcome[int]:
-    if told is None:
+def _coordinator(asking: Asking, entry: Any) -> Outcome[int]:
+    if entry is None:
         return error_for(-1, "the broker's answer leaves out a coordinator")
-    if isinstance(told, KafkaError):
-        return told
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
-    asking.cluster.learn(Broker(told.node_id, told.host, told.port))
-    return int(told.node_id)
+    if isinstance(entry, KafkaError):
+        return entry
+    if entry.error_code:
+        return error_for(entry.error_code, entry.error_message)
+    asking.cluster.learn(Broker(entry.node_id, entry.host, entry.port))
+    return int(entry.node_id)
 
 
 async def ask_coordinator(

@@ -138,17 +138,17 @@ def _has_defaults(topic: messages.CreateTopicsRequest.CreatableTopic) -> bool:
     return not topic.assignments and -1 in (topic.num_partitions, topic.replication_factor)
 
 
-def _created(told: Any) -> Outcome[CreatedTopic]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
+def _created(answer: Any) -> Outcome[CreatedTopic]:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message)
     # The principal may create the topic and yet not see its settings.
-    is_hidden = told.topic_config_error_code == TopicAuthorizationFailed.code
+    is_hidden = answer.topic_config_error_code == TopicAuthorizationFailed.code
     return CreatedTopic(
-        told.name,
-        _known_id(told.topic_id),
-        None if told.num_partitions < 0 else told.num_partitions,
-        None if told.replication_factor < 0 else told.replication_factor,
-        None if is_hidden or told.configs is None else {one.name: one.value for one in told.configs},
+        answer.name,
+        _known_id(answer.topic_id),
+        None if answer.num_partitions < 0 else answer.num_partitions,
+        None if answer.replication_factor < 0 else answer.replication_factor,
+        None if is_hidden or answer.configs is None else {one.name: one.value for one in answer.configs},
     )
 
 
@@ -222,8 +222,8 @@ async def describe_topics(
             return await _described_in_pages(asking, left, partitions_per_page, deadline)
         except UnsupportedVersion:  # an older broker
             topics = [messages.MetadataRequest.MetadataRequestTopic(name=name) for name in left]
-            told = await _metadata(asking, topics, include_authorized_operations, deadline)
-            return {topic.name: _described(topic) for topic in told}
+            answer = await _metadata(asking, topics, include_authorized_operations, deadline)
+            return {topic.name: _described(topic) for topic in answer}
 
     refused: dict[str, KafkaError] = {name: InvalidTopic("a topic's name is not empty") for name in wanted if not name}
     found = await asking.each("describe_topics", filter(None, wanted), attempt, deadline, may_pass=_is_moving)
@@ -244,8 +244,8 @@ async def describe_topics_by_id(
         topics = [
             messages.MetadataRequest.MetadataRequestTopic(topic_id=parse_uuid(topic_id), name=None) for topic_id in left
         ]
-        told = await _metadata(asking, topics, include_authorized_operations, deadline)
-        return {uuid_text(topic.topic_id): _described(topic) for topic in told}
+        answer = await _metadata(asking, topics, include_authorized_operations, deadline)
+        return {uuid_text(topic.topic_id): _described(topic) for topic in answer}
 
     return await asking.each("describe_topics_by_id", topic_ids, attempt, deadline, may_pass=_is_moving)
 
@@ -286,7 +286,7 @@ def _growing(name: str, new: NewPartitions) -> messages.CreatePartitionsRequest.
 async def _described_in_pages(
     asking: Asking, names: list[str], partitions_per_page: int, deadline: Deadline
 ) -> dict[str, Outcome[TopicDescription]]:
-    """A page may end within a topic, and the next one goes on there."""
+    """A page may end within a topic, and the next one continues there."""
     request = messages.DescribeTopicPartitionsRequest
     # The broker answers in the order of names, and a cursor leaves out those before it.
     left = sorted(names)
@@ -320,10 +320,12 @@ async def _metadata(asking: Asking, topics: list[Any], include_operations: bool,
     return list((await asking.any(request, deadline)).topics)
 
 
-def _described(told: Any) -> Outcome[TopicDescription]:
-    if told.error_code:
-        named = told.name if told.name else uuid_text(told.topic_id)
-        return error_for(told.error_code, f"topic {named!r}: {_WORDS.get(told.error_code, 'it cannot be described')}")
+def _described(answer: Any) -> Outcome[TopicDescription]:
+    if answer.error_code:
+        named = answer.name if answer.name else uuid_text(answer.topic_id)
+        return error_for(
+            answer.error_code, f"topic {named!r}: {_WORDS.get(answer.error_code, 'it cannot be described')}"
+        )
     partitions = (
         PartitionDescription(
             one.partition_index,
@@ -335,14 +337,14 @@ def _described(told: Any) -> Outcome[TopicDescription]:
             _optional(getattr(one, "eligible_leader_replicas", None)),
             _optional(getattr(one, "last_known_elr", None)),
         )
-        for one in sorted(told.partitions, key=lambda one: int(one.partition_index))
+        for one in sorted(answer.partitions, key=lambda one: int(one.partition_index))
     )
     return TopicDescription(
-        told.name,
-        _known_id(told.topic_id),
-        told.is_internal,
+        answer.name,
+        _known_id(answer.topic_id),
+        answer.is_internal,
         tuple(partitions),
-        operations(told.topic_authorized_operations),
+        operations(answer.topic_authorized_operations),
     )
 
 

@@ -109,9 +109,9 @@ async def describe_producers(
     return await asking.each("describe_producers", wanted, attempt, deadline, may_pass=may_pass)
 
 
-def _producers(told: Any) -> Outcome[tuple[ProducerState, ...]]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
+def _producers(entry: Any) -> Outcome[tuple[ProducerState, ...]]:
+    if entry.error_code:
+        return error_for(entry.error_code, entry.error_message)
     return tuple(
         ProducerState(
             one.producer_id,
@@ -121,7 +121,7 @@ def _producers(told: Any) -> Outcome[tuple[ProducerState, ...]]:
             None if one.coordinator_epoch < 0 else one.coordinator_epoch,
             None if one.current_txn_start_offset < 0 else one.current_txn_start_offset,
         )
-        for one in told.active_producers
+        for one in entry.active_producers
     )
 
 
@@ -144,17 +144,17 @@ async def describe_transactions(
     )
 
 
-def _transaction(coordinator_id: int, told: Any) -> Outcome[TransactionDescription]:
-    if told.error_code:
-        return error_for(told.error_code)
+def _transaction(coordinator_id: int, entry: Any) -> Outcome[TransactionDescription]:
+    if entry.error_code:
+        return error_for(entry.error_code)
     return TransactionDescription(
         coordinator_id,
-        named(TransactionState, told.transaction_state, TransactionState.UNKNOWN),
-        told.producer_id,
-        told.producer_epoch,
-        told.transaction_timeout_ms,
-        None if told.transaction_start_time_ms < 0 else told.transaction_start_time_ms,
-        frozenset(TopicPartition(topic.topic, index) for topic in told.topics for index in topic.partitions),
+        named(TransactionState, entry.transaction_state, TransactionState.UNKNOWN),
+        entry.producer_id,
+        entry.producer_epoch,
+        entry.transaction_timeout_ms,
+        None if entry.transaction_start_time_ms < 0 else entry.transaction_start_time_ms,
+        frozenset(TopicPartition(topic.topic, index) for topic in entry.topics for index in topic.partitions),
     )
 
 
@@ -206,8 +206,8 @@ async def abort_transaction(asking: Asking, spec: AbortTransaction, *, timeout: 
         response = await asking.once(node_id, request(markers=[marker]), deadline)
         return {
             TopicPartition(topic.name, one.partition_index): failure(one)
-            for told in response.markers
-            for topic in told.topics
+            for entry in response.markers
+            for topic in entry.topics
             for one in topic.partitions
         }
 
@@ -238,10 +238,12 @@ async def fence_producers(
     )
 
 
-def _fenced(told: Any) -> Outcome[ProducerIdAndEpoch]:
-    if isinstance(told, KafkaError):
-        return told
-    return error_for(told.error_code) if told.error_code else ProducerIdAndEpoch(told.producer_id, told.producer_epoch)
+def _fenced(entry: Any) -> Outcome[ProducerIdAndEpoch]:
+    if isinstance(entry, KafkaError):
+        return entry
+    return (
+        error_for(entry.error_code) if entry.error_code else ProducerIdAndEpoch(entry.producer_id, entry.producer_epoch)
+    )
 
 
 async def force_terminate_transaction(asking: Asking, transactional_id: str, *, timeout: float | None = None) -> None:

@@ -203,7 +203,7 @@ class Consumer(ConsumerFace):
     # --- committing ---
 
     async def commit(self, offsets: Offsets | None = None, timeout: float | None = None) -> None:
-        """Has the group remember where to go on, and waits for it: behind what was handed out, or these offsets.
+        """Has the group remember where to continue, and waits for it: behind what was handed out, or these offsets.
 
         Raises `CommitFailed` when the group has given the partitions to others.
         """
@@ -231,7 +231,7 @@ class Consumer(ConsumerFace):
         """Commits if `enable.auto.commit`, leaves the group and ends connections; in `timeout` seconds (30)."""
         if self._core.is_closed:
             return
-        if not self._io.may_finish():  # its event loop is closed: nothing can be committed or told
+        if not self._io.may_finish():  # its event loop is closed: nothing can be committed or reported
             self._core.stop()
             self._io.close()
             return

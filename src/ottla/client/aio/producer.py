@@ -189,7 +189,7 @@ class Producer:
     async def transaction(self) -> AsyncIterator[None]:
         """Everything that is sent within is there altogether, or not at all.
 
-        Leaving the block commits. An exception aborts, and goes on; a commit that fails aborts too. Only after
+        Leaving the block commits. An exception aborts, and propagates; a commit that fails aborts too. Only after
         `RequestTimedOut` of the commit the outcome is open: call `commit` again.
         """
         await self.begin()
@@ -350,7 +350,7 @@ class _TaskWaiter:
             self._io.loop.call_soon(self._run_callbacks)
 
     def _run_callbacks(self) -> None:
-        """Raises `KeyboardInterrupt` and `SystemExit`, which end the event loop; the others run if it goes on."""
+        """Raises `KeyboardInterrupt` and `SystemExit`, which end the event loop; the others run if it continues."""
         try:
             while self._due:
                 callback, argument = self._due.popleft()

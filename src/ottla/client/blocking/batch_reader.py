@@ -2,12 +2,12 @@
 
 Theory of operation. Ranges of partitions wait in line, and some of them are read at once; as one is done, the next
 comes in. What is handed out is what one response holds of one partition: whole batches as they are stored, from the one
-in which the range goes on, and at most to the one in which it ends. Batches of aborted transactions, and markers, are
+in which the range continues, and at most to the one in which it ends. Batches of aborted transactions, and markers, are
 among them. What is handed out keeps the buffer that it was received into until it is given back, which any thread may
 do; what is fetched ahead is bounded as any consumer's is.
 
-A range that cannot be read is handed out as a failure, and the others go on: its begin is not in the log any more, its
-log is another one than the epoch says (KIP-320), or it may not be read.
+A range that cannot be read is handed out as a failure, and the others continue: its begin is not in the log any more,
+its log is another one than the epoch says (KIP-320), or it may not be read.
 """
 
 from collections import deque
@@ -109,7 +109,7 @@ class BatchReader(RangeConsumer):
             self._let_in()
             if not self._active:
                 break
-            self._take_up()
+            self._handle_answers()
             with self._lock, self._step:
                 try:
                     chunk = self._core.poll_chunk()

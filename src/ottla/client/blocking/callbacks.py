@@ -41,7 +41,7 @@ class Callbacks:
     def run(self) -> None:
         """Runs those that are due. For the client's own thread, which no callback may end: `sys.exit()` is logged.
 
-        Once that has ended, for whoever has added one.
+        Once that has ended, for the caller that added one.
         """
         self._runner = get_ident()
         try:

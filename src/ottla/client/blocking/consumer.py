@@ -1,4 +1,4 @@
-"""The blocking consumer. One thread at a time may use it, and a second one is told so (`OneUser`); `wakeup` and
+"""The blocking consumer. One thread at a time may use it, and a second one gets an error (`OneUser`); `wakeup` and
 `metrics` may be called from any.
 
 Theory of operation. `poll` takes the client's lock, takes records that were fetched, and is done: no other thread is
@@ -157,7 +157,7 @@ class Consumer(ConsumerFace):
 
         deadline_s = monotonic() + timeout if timeout > 0 else 0.0
         while True:
-            self._take_up()
+            self._handle_answers()
             chunk: Chunk | None = None
             try:
                 with self._lock, self._step:
@@ -185,7 +185,7 @@ class Consumer(ConsumerFace):
             if batch is not None:
                 yield batch
 
-    def _take_up(self) -> None:
+    def _handle_answers(self) -> None:
         """Takes up what has come, so that the loop's thread need not, and runs what is the application's to run."""
         self._loop.check()
         self._loop.drive()
@@ -245,7 +245,7 @@ class Consumer(ConsumerFace):
     # --- committing ---
 
     def commit(self, offsets: Offsets | None = None, timeout: float | None = None) -> None:
-        """Has the group remember where to go on, and waits for it: behind what was handed out, or these offsets.
+        """Has the group remember where to continue, and waits for it: behind what was handed out, or these offsets.
 
         Raises `CommitFailed` when the group has given the partitions to others.
         """
@@ -333,7 +333,7 @@ class Consumer(ConsumerFace):
                     raise Wakeup
 
     def _run_tasks(self) -> None:
-        """Wherever Ctrl-C strikes, a task stays where it is, or its end is told (`io.locks` says why so)."""
+        """Wherever Ctrl-C strikes, a task stays where it is, or its end is reported (`io.locks` says why so)."""
         tasks = self._core.tasks
         while tasks:
             taking = taken_surely(self._lock)

@@ -1,7 +1,7 @@
 """The blocking producer. Any number of threads may use it.
 
 Theory of operation. `send` puts the record straight into its batch; that is all, most of the time, and where it is
-compiled it takes no lock for it. The thread that completes a batch also sends it, and takes up answers that have come
+compiled it takes no lock for it. The thread that completes a batch also sends it, and handles answers that have come
 (`LoopThread.drive`): Python gives a busy thread's processor away only every 5 ms, and the producer's own thread would
 wait that long for each of its turns. That thread does the rest: linger, retries, and answers while no one sends.
 
@@ -232,7 +232,7 @@ class Producer:
     def transaction(self) -> Iterator[None]:
         """Everything that is sent within is there altogether, or not at all.
 
-        Leaving the block commits. An exception aborts, and goes on; a commit that fails aborts too. Only after
+        Leaving the block commits. An exception aborts, and propagates; a commit that fails aborts too. Only after
         `RequestTimedOut` of the commit the outcome is open: call `commit` again.
         """
         self.begin()

@@ -43,7 +43,7 @@ class RangeConsumer(Consumer):
             with self._lock, self._step:
                 chunk = self._core.poll_chunk()
             if chunk is None:
-                self._take_up()
+                self._handle_answers()
                 if not self._wait_for_activity(deadline_s):
                     raise RequestTimedOut(
                         f"nothing came from {partition} at offset {position} for {patience_s:g} s; "
@@ -66,7 +66,7 @@ class RangeConsumer(Consumer):
         deadline_s = monotonic() + timeout
         self._call(lambda: self._begin_with({one: (offset, offset + 1) for one, offset in offsets.items()}))
         while True:
-            self._take_up()
+            self._handle_answers()
             with self._lock, self._step:
                 chunk = self._core.poll_chunk() if offsets else None
                 if chunk is not None:
@@ -80,7 +80,7 @@ class RangeConsumer(Consumer):
         deadline_s = monotonic() + timeout
         self._call(lambda: self._begin_with({partition: (begin, begin + 1)}))
         while True:
-            self._take_up()
+            self._handle_answers()
             with self._lock, self._step:
                 chunk = self._core.poll_chunk()
                 if chunk is not None:

@@ -1,4 +1,4 @@
-"""What is told to a callback of the application's over and over: errors of connections, statistics."""
+"""What a callback of the application's gets over and over: errors of connections, statistics."""
 
 from collections import deque
 from collections.abc import Callable
@@ -23,35 +23,35 @@ class ApplicationCallback:
 
     def __call__(self, news: Any) -> None:
         self._waiting.append(news)
-        self._have_it_told()
+        self._have_it_called()
 
-    def _have_it_told(self) -> None:
+    def _have_it_called(self) -> None:
         if not self._is_due:
             self._is_due = True
             self._run(self._tell, None)
 
     def _tell(self, _: None) -> None:
-        self._is_due = False  # first: what comes from now on has itself told
+        self._is_due = False  # first: what comes from now on is reported by itself
         try:
             while self._waiting:
                 self._callback(self._waiting.popleft())
         finally:
             if self._waiting:  # the callback has raised
-                self._have_it_told()
+                self._have_it_called()
 
 
 class Statistics:
-    """One callback that is told a client's numbers every so often. Another one takes its place."""
+    """One callback that gets a client's numbers every so often. Another one takes its place."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
         self._timer: Timer | None = None
 
-    def tell(self, told: ApplicationCallback, numbers: Callable[[], dict[str, float]], interval_s: float) -> None:
+    def tell(self, on_numbers: ApplicationCallback, numbers: Callable[[], dict[str, float]], interval_s: float) -> None:
         if not interval_s > 0:
             raise ValueError(f"the interval of statistics must be more than 0 seconds: {interval_s}")
         self.stop()
-        self._timer = self._timers.every(interval_s, lambda: told(numbers()))
+        self._timer = self._timers.every(interval_s, lambda: on_numbers(numbers()))
 
     def stop(self) -> None:
         if self._timer is not None:

@@ -3,7 +3,7 @@
 Theory of operation. A client begins with the addresses that it was given, as brokers with negative ids. One refresh of
 metadata is under way at most; refreshes that are asked for meanwhile share the next one. It asks the least busy broker
 that is not in a pause, and another one at once when that fails; when all have failed, it pauses. When no broker that is
-known can be reached, or none has told metadata for too long, or a broker says so, the client starts over from the
+known can be reached, or none has sent metadata for too long, or a broker says so, the client starts over from the
 addresses it was given (KIP-899, KIP-1102).
 """
 
@@ -67,7 +67,7 @@ class Cluster:
         self._refresh_failures = 0
         self._last_problem: KafkaError | None = None
         self.on_problem: Callable[[KafkaError], None] = lambda error: None
-        """Is told of every connection that was lost or could not be made."""
+        """Is notified of every connection that was lost or could not be made."""
         self._last_metadata_s = world.now_s()
         if self._max_age_s > 0:
             world.timers.every(self._max_age_s, self._on_max_age)
@@ -111,15 +111,6 @@ class Cluster:
     def ask_any(self, request: Ask, *, api_key: int | None = None, timeout_ms: float | None = None) -> Promise[Any]:
         """One attempt at the least busy broker."""
         return self.ask(self.least_busy(), request, api_key=api_key, timeout_ms=timeout_ms)
-
-    def ask_controller(
-        self, request: Ask, *, api_key: int | None = None, timeout_ms: float | None = None
-    ) -> Promise[Any]:
-        """One attempt at the broker that metadata names for it; any broker passes such requests on (KIP-590)."""
-        node_id = self.view.controller_id
-        if node_id not in self.view.brokers:
-            node_id = self.least_busy()
-        return self.ask(node_id, request, api_key=api_key, timeout_ms=timeout_ms)
 
     def versions_of(self, node_id: int) -> Promise[ApiVersions]:
         """What a broker serves. Connects to it if need be."""
@@ -180,7 +171,7 @@ class Cluster:
         self._wants_all = True
 
     def on_update(self, callback: Callable[[ClusterView], None]) -> None:
-        """Is told of every new view."""
+        """Is notified of every new view."""
         self._listeners.append(callback)
 
     def offer_metrics(self, kind: str, read: Callable[[], Mapping[str, float]]) -> None:
@@ -203,7 +194,7 @@ class Cluster:
         self.on_update(look)
 
     def refresh(self) -> Promise[ClusterView]:
-        """The view after a refresh that begins now or later. It goes on until a broker answers, so give it a limit of
+        """The view after a refresh that begins now or later. It continues until a broker answers, so give it a limit of
         your own (`world.within`). Rejected when the client is closed, or no broker speaks our versions.
         """
         if self.is_closed:
@@ -220,7 +211,7 @@ class Cluster:
         self._become(self.view.with_leader(partition, leader, endpoint))
 
     def learn(self, broker: Broker) -> None:
-        """A broker that a reply named. Metadata may not have told of it yet."""
+        """A broker that a reply named. Metadata may not have reported it yet."""
         if broker.id not in self.view.brokers:
             self.view = self.view._replace(brokers={**self.view.brokers, broker.id: broker})
 
@@ -252,7 +243,7 @@ class Cluster:
         return None if self._last_problem is None else self._last_problem.message
 
     def no_metadata(self) -> RequestTimedOut:
-        """No broker told in time; with what the last one that was tried had to say."""
+        """No broker answered in time; with what the last one that was tried had to say."""
         why = "" if self._last_problem is None else f" ({self._last_problem.message})"
         return RequestTimedOut(f"no broker answered a metadata request in time{why}")
 
@@ -271,13 +262,13 @@ class Cluster:
         while self._next_refresh is not None:
             self._refreshing, self._next_refresh = self._next_refresh, None
             try:
-                await self._refresh_until_told()
+                await self._refresh_until_answered()
                 self._refreshing.resolve_if_waiting(self.view)
             except KafkaError as problem:
                 self._refreshing.reject_if_waiting(problem)
             self._refreshing = None
 
-    async def _refresh_until_told(self) -> None:
+    async def _refresh_until_answered(self) -> None:
         tried: set[int] = set()
         while not self.is_closed:
             if self._is_stale() or all(map(self._connections.is_pausing, self.view.brokers)):

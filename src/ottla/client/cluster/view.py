@@ -59,7 +59,7 @@ class ClusterView(NamedTuple):
                 yield TopicPartition(topic, index)
 
     def with_leader(self, partition: TopicPartition, leader: Leader, endpoint: Broker | None = None) -> "ClusterView":
-        """As a reply of a broker told it (KIP-951). An epoch that is not newer than ours is old news."""
+        """As a reply of a broker says (KIP-951). An epoch that is not newer than ours is old news."""
         topic = self.topics.get(partition.topic)
         known = None if topic is None else topic.partitions.get(partition.partition)
         if topic is None or known is None or leader.epoch <= known.leader_epoch:

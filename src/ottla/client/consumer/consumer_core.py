@@ -225,7 +225,7 @@ class ConsumerCore:
         self._settle_activity()
 
     def tell(self, error: Exception) -> None:
-        """For the next `poll`. What is told again and again is raised once, however long nobody polls."""
+        """For the next `poll`. What is reported again and again is raised once, however long nobody polls."""
         if not isinstance(error, ClientClosed):
             if not any(type(known) is type(error) and str(known) == str(error) for known in self._errors):
                 self._errors.append(error)
@@ -368,7 +368,7 @@ class ConsumerCore:
         return await look_up_offsets(self.cluster, wanted, self.settings.isolation_level, deadline_s)
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """As far as fetches have told; with read committed, up to the last stable offset."""
+        """As far as fetches have reported; with read committed, up to the last stable offset."""
         return self.subscription.state_of(partition).lag(is_committed=self.settings.isolation_level != 0)
 
     # --- the group ---

@@ -189,7 +189,7 @@ class ConsumerFace:
         self._call(lambda: self._core.seek_to_end_of(spread(partitions), beginning=False))
 
     def current_lag(self, partition: TopicPartition) -> int | None:
-        """Records that are there and not handed out, as the last fetch told; None if none has. Asks nobody."""
+        """Records that are there and not handed out, as the last fetch said; None if none has. Asks nobody."""
         return self._call(lambda: self._core.lag(partition))
 
     # --- the group ---

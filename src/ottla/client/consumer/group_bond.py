@@ -2,7 +2,7 @@
 
 Theory of operation. When the group takes partitions away, the consumer stops handing out their records at once. The
 records that were handed out before count as processed when the application polls again: then, and not before, their
-offsets are committed, the application's listener runs, and the member may go on. When partitions are lost or
+offsets are committed, the application's listener runs, and the member may continue. When partitions are lost or
 come, only the listener waits for that poll. So listeners run on the application's own thread, one at a time.
 """
 
@@ -32,7 +32,7 @@ class RebalanceListener(Protocol):
         return None
 
     def on_partitions_revoked(self, partitions: Partitions) -> Any:
-        """These are given up. What was committed until this returns is where the next member goes on."""
+        """These are given up. What was committed until this returns is where the next member continues."""
         return None
 
     def on_partitions_lost(self, partitions: Partitions) -> Any:
@@ -41,7 +41,7 @@ class RebalanceListener(Protocol):
 
 
 class UserTask(NamedTuple):
-    """Something to run in the application's call; then `done` is told its outcome, an error or None."""
+    """Something to run in the application's call; then `done` is called with its outcome, an error or None."""
 
     run: Callable[[], Any]
     done: Callable[[Exception | None], None]

@@ -71,7 +71,7 @@ class PartitionState:
         self.is_revoking = False
         """The group takes it away: nothing of it is fetched or handed out any more."""
         self.is_coming = False
-        """The application's listener has not been told yet that it came: nothing is fetched yet."""
+        """The application's listener has not heard yet that it came: nothing is fetched yet."""
         self.high_watermark: int | None = None
         self.last_stable_offset: int | None = None
         self.log_start_offset: int | None = None
@@ -111,13 +111,14 @@ class PartitionState:
         return self.fetch_end is None or self.fetch_position.offset < self.fetch_end
 
     def lag(self, *, is_committed: bool = False) -> int | None:
-        """Records from the position to the high watermark, or to the last stable offset, as far as a fetch has told."""
+        """Records from the position to the high watermark, or to the last stable offset, as far as a fetch has
+        reported."""
         end = self.last_stable_offset if is_committed else self.high_watermark
         return None if self.position is None or end is None else max(end - self.position.offset, 0)
 
 
 class Subscription:
-    """`on_moved` is told of a partition whose buffered records are of no use any more."""
+    """`on_moved` is notified of a partition whose buffered records are of no use any more."""
 
     def __init__(self, on_moved: Callable[[PartitionState], None]) -> None:
         self._on_moved = on_moved

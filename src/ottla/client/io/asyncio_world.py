@@ -3,7 +3,7 @@
 A task that waits does not let the loop sleep at once, where a short wait is expected: it comes back to the loop again
 and again, for a moment (`short_waits`). Other tasks run meanwhile, as at any `await`.
 
-A loop may be closed before its client is: nothing that the client began there goes on then. A client that is dropped
+A loop may be closed before its client is: nothing that the client began there continues then. A client that is dropped
 without being closed ends by itself (`end_with`): in its loop, while there is one.
 """
 

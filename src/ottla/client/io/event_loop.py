@@ -208,7 +208,7 @@ class EventLoop:
         resolve(host, port, then, failed, lambda callback, outcome: self.call(partial(callback, outcome)))
 
     def aside(self, work: Callable[[], T]) -> Promise[T]:
-        """What may wait, on a thread of its own; what comes of it is told in a later turn."""
+        """What may wait, on a thread of its own; its outcome comes in a later turn."""
         outcome: Promise[T] = Promise()
 
         def run() -> None:

@@ -86,7 +86,7 @@ class Step:
 
 class OneUser(RLock):  # type: ignore[misc]  # typeshed calls it final, which CPython does not
     """Entered around every call of the application's: one thread at a time may use a consumer, as in Java, and a second
-    one is told so. The same thread may enter again: a listener calls its consumer.
+    one gets an error. The same thread may enter again: a listener calls its consumer.
     """
 
     def __enter__(self) -> bool:  # type: ignore[override]  # `with` gives it no arguments

@@ -140,7 +140,7 @@ def write_by(function: Callable[[Line, float], None], *, at_once: bool = False) 
 
 
 def flush(timeout_s: float = _PATIENCE_S) -> None:
-    """Waits for the lines that were told so far."""
+    """Waits for the lines that were reported so far."""
     _writer.flush(timeout_s)
 
 

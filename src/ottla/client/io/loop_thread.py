@@ -3,14 +3,15 @@
 Theory of operation. A turn taken on another thread costs a caller two switches of threads, and Python gives a busy
 caller's processor away only every 5 ms. So a caller who waits takes the turns itself, one caller at a time; the loop's
 own thread stands aside meanwhile, and for `_GRACE_S` after: a caller who polls in a loop is the only one that runs.
-When no caller drives, the thread does, so that heartbeats, retries and prefetching go on while the application works.
+When no caller drives, the thread does, so that heartbeats, retries and prefetching continue while the application
+works.
 
 Ctrl-C must not leave the wheel taken, or nobody would drive any more: see `locks` for how it is taken.
 
 A client that is dropped without being closed leaves a thread that nobody can end: it ends by itself (`end_with`). When
 the program ends, clients that were not closed have a few seconds for what they still have to do (`at_exit`).
 
-A fork has no such thread and would share our sockets: the child is told so (`ForkedClient`) instead of hanging.
+A fork has no such thread and would share our sockets: the child gets an error (`ForkedClient`) instead of hanging.
 """
 
 import atexit
@@ -50,7 +51,7 @@ _alive: "WeakSet[LoopThread]" = WeakSet()
 
 
 class LoopThread:
-    """`world` is what the cores are given; `lock` is to be held by whoever calls them."""
+    """`world` is what the cores are given; `lock` is to be held by callers."""
 
     def __init__(self, name: str, settings: ClientSettings | None = None) -> None:
         """The settings say how brokers are connected to. Raises `ConfigError` where that cannot be done."""
@@ -126,7 +127,7 @@ class LoopThread:
 
     def check_not_forked(self) -> None:
         if self.is_forked:
-            raise ForkedClient("this client was made before the process forked")
+            raise ForkedClient("this client was created before the process forked")
 
     def ask(self, begin: Callable[[], Promise[T]], timeout_s: float | None = None) -> T:
         """Calls a core, and waits for what it promises. Raises `TimeoutError`, or the promise's error."""
@@ -283,7 +284,7 @@ class LoopThread:
                 self._wheel.release()
 
     def _end_torn(self) -> None:
-        """What the core has promised is settled as far as it still knows of it. Who waits is told that it has ended."""
+        """What the core has promised is settled as far as it still knows of it. Who waits learns that it has ended."""
         with self.lock:
             try:
                 self.on_torn()
@@ -316,7 +317,7 @@ class LoopThread:
 
     def end(self, core: Callable[[], object]) -> None:
         """Calls what ends the core, unless an interrupt has torn it: then the thread ends it, and the call that was
-        interrupted goes on raising the interrupt.
+        interrupted keeps raising the interrupt.
         """
         with self.lock:
             if not self.step.is_torn:

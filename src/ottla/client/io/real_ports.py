@@ -39,7 +39,7 @@ class RealEntropy:
 
 
 def log_problem(problem: BaseException) -> None:
-    """What nobody can catch, and the client goes on: what a callback has raised, with its traceback, or a loss."""
+    """What nobody can catch, and the client continues: what a callback has raised, with its traceback, or a loss."""
     from logging import getLogger  # only for those who have something to tell
 
     if problem.__traceback__ is None:

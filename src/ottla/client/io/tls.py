@@ -42,7 +42,7 @@ class TlsToBrokers:
 
         def on_secured(transport: Transport) -> None:
             assert isinstance(transport, TlsTransport)
-            transport.told = partial(failure, where=where)
+            transport.failure = partial(failure, where=where)
             then(transport)
 
         return self._dialer.dial(

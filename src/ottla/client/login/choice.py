@@ -1,4 +1,4 @@
-"""The login that a client's settings ask for. All that is wrong with them is told when the client is made."""
+"""The login that a client's settings ask for. All that is wrong with them is raised when the client is made."""
 
 from typing import TYPE_CHECKING, Protocol
 

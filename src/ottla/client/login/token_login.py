@@ -134,5 +134,5 @@ class TokenLogin:
         try:
             await self._fetch()
         except KafkaError:
-            # The old token is shown for as long as it lasts; a connection that comes later is told the reason.
+            # The old token is shown for as long as it lasts; a connection that comes later gets the reason.
             self._renew_in(_AFTER_FAILURE_S)

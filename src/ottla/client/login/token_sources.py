@@ -28,7 +28,7 @@ _HEADERS: Final = {
 }
 _FOR_GOOD: Final = frozenset((400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 412, 413, 414, 415, 501, 505))
 """Answers after which Kafka's clients do not ask again."""
-_MOST_TOLD: Final = 300
+_MOST_SHOWN: Final = 300
 _STRING_CLAIM: Final = "unsecuredLoginStringClaim_"
 _NUMBER_CLAIM: Final = "unsecuredLoginNumberClaim_"
 
@@ -111,7 +111,7 @@ class EndpointSource:
 
 
 class FileSource:
-    """Read anew each time: whoever writes the file may put a newer token there."""
+    """Read anew each time: the program that writes the file may put a newer token there."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -139,14 +139,14 @@ class UnsignedSource:
 
 def _token_in(reply: HttpReply, url: str) -> str:
     if reply.status not in (200, 201):
-        told = f"{url} answered {reply.status}{_said(reply.body)}"
-        raise Refused(told) if reply.status in _FOR_GOOD else OSError(told)
+        reason = f"{url} answered {reply.status}{_said(reply.body)}"
+        raise Refused(reason) if reply.status in _FOR_GOOD else OSError(reason)
     try:
         token = json.loads(reply.body)["access_token"]
     except (ValueError, KeyError, TypeError):
         raise OSError(f"the answer of {url} has no access_token") from None
     if not isinstance(token, str):
-        raise Refused(f"the access_token of {url} is no text")
+        raise Refused(f"the access_token of {url} is not a string")
     return token
 
 
@@ -159,7 +159,7 @@ def _said(body: bytes) -> str:
         ]
     except (ValueError, TypeError):
         return ""
-    return f": {' - '.join(said)}"[:_MOST_TOLD] if said else ""
+    return f": {' - '.join(said)}"[:_MOST_SHOWN] if said else ""
 
 
 def _form(grant_type: str, **fields: str | None) -> str:

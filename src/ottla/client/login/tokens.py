@@ -51,7 +51,7 @@ def _claims(part: str) -> dict[str, Any]:
     except ValueError:
         raise NoToken("the claims of the token cannot be read") from None
     if not isinstance(claims, dict):
-        raise NoToken("the claims of the token are no object")
+        raise NoToken("the claims of the token are not a JSON object")
     return claims
 
 
@@ -60,7 +60,7 @@ def _time_ms(claims: Mapping[str, Any], name: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise NoToken(f"the claim {name!r} of the token is no time")
+        raise NoToken(f"the claim {name!r} of the token is not a time")
     return int(value * _MS_PER_S)
 
 

@@ -18,7 +18,7 @@ class Holdings:
         """What the listener was last asked to do."""
 
     async def assign(self, wanted: frozenset[TopicPartition]) -> None:
-        """These are the member's from now on; the listener is told of those that are new, or that there are none."""
+        """These are the member's from now on; the listener gets those that are new, or that there are none."""
         added = wanted - self.owned
         self.owned = wanted
         await self._tell(self._listener.on_assigned(in_order(added)))
@@ -34,8 +34,8 @@ class Holdings:
             await self._tell(self._listener.on_lost(in_order(lost)))
             self.owned -= lost
 
-    async def _tell(self, told: Awaitable[None] | None) -> None:
-        self.telling = spawn(_done(told))
+    async def _tell(self, task: Awaitable[None] | None) -> None:
+        self.telling = spawn(_done(task))
         await self.telling
 
 
@@ -43,8 +43,8 @@ def in_order(partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]
     return tuple(sorted(partitions))
 
 
-async def _done(told: Awaitable[None] | None) -> None:
-    """What the application's listener raises is told to the application, by the consumer; the member goes on."""
-    if told is not None:
+async def _done(task: Awaitable[None] | None) -> None:
+    """What the application's listener raises is raised to the application, by the consumer; the member continues."""
+    if task is not None:
         with suppress(Exception):
-            await told
+            await task

@@ -4,7 +4,7 @@ Theory of operation: a member works on its own. Once the application has polled 
 coordinator, joins, and sends heartbeats from timers, whether or not the application polls. What it needs from the
 consumer it asks of a `MembershipListener`: to give partitions up, to take others on. Each of these may take a while,
 because the offsets are committed and the application's own listener runs in its next call of `poll`; the member waits
-for the awaitable that it is given and goes on from there. So the same code serves a thread that blocks and asyncio.
+for the awaitable that it is given and continues from there. So the same code serves a thread that blocks and asyncio.
 
     member = ClassicMember(cluster, coordinators, settings, listener)
     member.subscribe({"orders"})
@@ -48,8 +48,8 @@ class LeaveBehaviour(Enum):
 class MembershipListener(Protocol):
     """The consumer, as its member sees it. Partitions come sorted.
 
-    A method returns None when it is done, or an awaitable that is done when the member may go on. What an awaitable
-    raises is the affair of the application (its listener failed): the member goes on as if it had not been raised.
+    A method returns None when it is done, or an awaitable that is done when the member may continue. What an awaitable
+    raises is the affair of the application (its listener failed): the member continues as if it had not been raised.
     """
 
     def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> Awaitable[None] | None:
@@ -69,7 +69,7 @@ class MembershipListener(Protocol):
         ...
 
     def on_failed(self, error: Exception) -> None:
-        """The member cannot go on: the error is for the application's next call of `poll`.
+        """The member cannot continue: the error is for the application's next call of `poll`.
 
         The member has stopped. It begins anew when the application polls after that, as Java's does.
         """

@@ -38,7 +38,7 @@ class Key(NamedTuple):
 
 
 class Connections:
-    """`on_lost` is told of every connection that ends other than by our own will, with its node and the reason."""
+    """`on_lost` is notified of every connection that ends other than by our own will, with its node and the reason."""
 
     def __init__(
         self, world: ClientWorld, settings: ClientSettings, on_lost: Callable[[int, KafkaError], None]

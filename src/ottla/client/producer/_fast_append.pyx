@@ -201,7 +201,7 @@ cdef class Appender:
     """Puts a record into the open batch of its partition, if it is as simple as that. See `_slow_append`.
 
     From the look-up of the batch to the end of `append` no Python code runs, so no other thread does: the lock of the
-    interpreter is lock enough. That is why time is told and objects are made before it.
+    interpreter is lock enough. That is why time is read and objects are made before it.
     """
 
     cdef readonly dict topics

@@ -122,7 +122,7 @@ def put(
     """Appends a record to a batch, and returns what will become of it; None if the batch has no room for it.
 
     Raises what is wrong with the record, and has done nothing then. Others may append to the same batch without a lock,
-    where that is compiled: so which record of the batch it is, is told by the same step that writes it.
+    where that is compiled: so which record of the batch it is, is known from the same step that writes it.
     """
     if not batch.append(timestamp_ms, key, value, headers):
         return None

@@ -166,8 +166,10 @@ class Accumulator:
         """
         largest = min(self._settings.max_request_size, self._settings.buffer_memory)
         if held_bytes > max(largest, limit):
-            told = f"a record of {held_bytes - HEADER_SIZE} bytes is beyond max.request.size={largest} of this producer"
-            raise RecordTooLarge(told)
+            reason = (
+                f"a record of {held_bytes - HEADER_SIZE} bytes is beyond max.request.size={largest} of this producer"
+            )
+            raise RecordTooLarge(reason)
         if not self.has_room(held_bytes):
             return None
         return ProducerBatch(queue, limit, held_bytes, self.now_s(), self.waiting)
@@ -276,7 +278,7 @@ class Accumulator:
     def release(self, batch: ProducerBatch, *, has_callbacks: bool) -> None:
         """A batch is settled: its memory is free again, once its callbacks have run.
 
-        They hold what they are told of. Were it free at once, callbacks that are slower than the broker would pile up.
+        They hold their records. Were it free at once, callbacks that are slower than the broker would pile up.
         """
         unfinished = self._unfinished
         while unfinished and unfinished[0].is_done:
@@ -353,9 +355,9 @@ class Accumulator:
 def timed_out(batch: ProducerBatch, timeout_ms: int, why: str | None) -> DeliveryTimedOut:
     """`why` is what stood in the way last, if that is known."""
     count = "1 record" if batch.record_count == 1 else f"{batch.record_count} records"
-    told = f"; the last problem was: {why}" if why else ""
+    reason = f"; the last problem was: {why}" if why else ""
     return DeliveryTimedOut(
-        f"{count} for {batch.queue.topic_partition} could not be delivered within {timeout_ms} ms{told}"
+        f"{count} for {batch.queue.topic_partition} could not be delivered within {timeout_ms} ms{reason}"
     )
 
 

@@ -171,7 +171,7 @@ class ProducerBatch(RecordWriter):
 
     @property
     def may_be_written(self) -> bool:
-        """Whether a broker may have it, as far as answers have told; also as part of the whole that was split."""
+        """Whether a broker may have it, as far as answers have reported; also as part of the whole that was split."""
         return self.is_in_flight or self._was_perhaps_written or self.is_perhaps_written_whole
 
     @property

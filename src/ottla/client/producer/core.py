@@ -194,14 +194,14 @@ class ProducerCore:
         return self.accumulator.add_topic(name, len(known.partitions), view, is_open=is_simple)
 
     def _want_again(self, topic: TopicQueues) -> None:
-        """A topic that nothing was sent to for `metadata.max.idle.ms`. Its sequences go on."""
+        """A topic that nothing was sent to for `metadata.max.idle.ms`. Its sequences continue."""
         topic.is_wanted = True
         self.cluster.add_topics([topic.name])
         if self.settings.partitioner is None:
             self.appender.topics[topic.name] = topic.open
 
     def _wait_for_topic(self, name: str) -> Promise[None]:
-        """Rejected when the topic cannot be used; else done when metadata told something new."""
+        """Rejected when the topic cannot be used; else done when metadata said something new."""
         self.cluster.add_topics([name])
         known = self.cluster.view.topics.get(name)
         if known is not None and known.error and not (error := error_for(known.error, f"the topic {name}")).retriable:
@@ -407,8 +407,8 @@ class ProducerCore:
 
 def _nanoseconds(clock: Clock) -> Callable[[], int]:
     """The real clock has a function of the interpreter's own for it, which saves a call for each record."""
-    told: Callable[[], int] = getattr(clock, "now_ns", lambda: clock.now_ms() * 1_000_000)
-    return told
+    clock_ns: Callable[[], int] = getattr(clock, "now_ns", lambda: clock.now_ms() * 1_000_000)
+    return clock_ns
 
 
 def _as_bytes(value: Buffer | None) -> bytes | None:

@@ -53,7 +53,7 @@ class SendMetrics:
         self._longest_latency_s = max(self._longest_latency_s, took_s)
 
     def on_throttle_time(self, throttle_ms: int) -> None:
-        """A reply told how long the broker makes us wait (KIP-219); mostly 0."""
+        """A reply said how long the broker makes us wait (KIP-219); mostly 0."""
         self._throttle_times += 1
         self._throttle_ms += throttle_ms
         self._longest_throttle_ms = max(self._longest_throttle_ms, throttle_ms)

@@ -37,7 +37,7 @@ _LOST = (
 
 class Sender:
     """`sequences` is None without idempotence. `may_write` tells whether a partition is part of the transaction;
-    `on_failed` is told of every batch that was given up, `on_gap` of lost sequences; `identify` gets a producer id.
+    `on_failed` is notified of every batch that was given up, `on_gap` of lost sequences; `identify` gets a producer id.
     """
 
     def __init__(
@@ -308,8 +308,8 @@ class Sender:
             if answer.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_written(batch):
                 self._complete(batch, -1, -1)
                 continue
-            if (told := new_leader(answer, response)) is not None:
-                self._cluster.note_leader(batch.queue.topic_partition, *told)
+            if (leader := new_leader(answer, response)) is not None:
+                self._cluster.note_leader(batch.queue.topic_partition, *leader)
             error = error_for(answer.error_code, answer.error_message)
             refused = {one.batch_index: one.batch_index_error_message for one in answer.record_errors}
             self._on_error(batch, error, answer.log_start_offset, refused)

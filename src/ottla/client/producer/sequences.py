@@ -58,7 +58,7 @@ class Sequences:
         self._rewritten: dict[PartitionQueue, None] = {}
         self._unresolved: dict[PartitionQueue, None] = {}
         self.on_rewritten: Callable[[PartitionQueue], None] = lambda queue: None
-        """Is told of each queue that waited for the epoch of now."""
+        """Is notified of each queue that waited for the epoch of now."""
 
     @property
     def is_identified(self) -> bool:

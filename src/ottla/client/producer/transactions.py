@@ -7,11 +7,11 @@ Theory of operation. States and what leads from one to the next:
     IN_TRANSACTION   commit                            -> COMMITTING -> READY
     IN_TRANSACTION   abort                             -> ABORTING -> READY
     any of a transaction, when something in it failed  -> ABORTABLE_ERROR, which only abort leads out of
-    any, when this producer cannot go on               -> FATAL_ERROR, which nothing leads out of
+    any, when this producer cannot continue               -> FATAL_ERROR, which nothing leads out of
 
-In the older protocol the coordinator is told of each partition before the first record goes there. In the newer one
-(feature `transaction.version` 2) the partition's leader tells it, and every transaction has an epoch of its own, which
-the coordinator gives when the one before it ends. Which of them it is, is looked up when a transaction begins.
+In the older protocol each partition is announced to the coordinator before the first record goes there. In the newer
+one (feature `transaction.version` 2) the partition's leader tells it, and every transaction has an epoch of its own,
+which the coordinator gives when the one before it ends. Which of them it is, is looked up when a transaction begins.
 
 The end of a transaction of the older protocol leaves the epoch as it is, and its markers may still be on their way when
 the next one begins. Were that of the newer protocol, of which no coordinator is asked before the first record goes out,
@@ -137,7 +137,7 @@ class Transactions:
         return self._end(commits=False)
 
     def end(self) -> Promise[None] | None:
-        """The producer is being closed: aborts what is open, or goes on with what ends; None if there is nothing."""
+        """The producer is being closed: aborts what is open, or continues with what ends; None if there is nothing."""
         if self._ending is not None:
             return self._ending[1]
         if self.state in (TransactionState.IN_TRANSACTION, TransactionState.ABORTABLE_ERROR):
@@ -356,9 +356,9 @@ class Transactions:
         return self.error.with_traceback(None)  # else it grows every time that it is raised
 
     def _has_v2(self) -> bool:
-        """By the newest features that a broker has told."""
-        told = [versions for node in self._cluster.view.brokers if (versions := self._cluster.known_versions(node))]
-        newest = max(told, key=lambda versions: versions.finalized_features_epoch, default=None)
+        """By the newest features that a broker has reported."""
+        known = [versions for node in self._cluster.view.brokers if (versions := self._cluster.known_versions(node))]
+        newest = max(known, key=lambda versions: versions.finalized_features_epoch, default=None)
         if newest is not None and newest.finalized_features_epoch >= self._features_epoch:
             self._features_epoch = newest.finalized_features_epoch
             self._serves_v2 = newest.finalized_features.get(_FEATURE, 0) >= _V2

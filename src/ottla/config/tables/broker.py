@@ -682,7 +682,7 @@ REMOTE_LOG = (
         "Length of one such window."),
 )
 
-# Metrics. How they are sampled and who is told.
+# Metrics. How they are sampled and who gets them.
 METRICS = (
     List("metric.reporters", ("org.apache.kafka.common.metrics.JmxReporter",), Items(), LOW,
          "Classes that are notified of every metric.", CLUSTER_WIDE),

@@ -13,7 +13,7 @@ CONNECTIONS = (
     Long("metadata.max.age.ms", 300_000, at_least(0), LOW,
          "Age at which what is known of the cluster is asked for again, even if nothing failed.", acted_on=True),
     Text("metadata.recovery.strategy", "rebootstrap", OneOf(("REBOOTSTRAP", "NONE"), any_case=True), LOW,
-         "What to do when no known broker can be reached: start over from the bootstrap servers, or go on failing.",
+         "What to do when no known broker can be reached: start over from the bootstrap servers, or keep failing.",
          acted_on=True),
     Long("metadata.recovery.rebootstrap.trigger.ms", 300_000, at_least(0), LOW,
          "Time without metadata after which the client starts over from the bootstrap servers.", acted_on=True),

@@ -10,7 +10,7 @@ have no records left. Records of aborted transactions go. The last batch of a pr
 be, because its sequence is needed; and the last batch of a cleaning, so that the log does not seem to end earlier.
 
 planning      which part of a log can be cleaned, whether it is time to, and the job for it
-job           what a cleaning is told, and what it tells
+job           the orders of a cleaning, and its reports
 source        reading batches, and refusing damage
 offset_map    the first pass: the latest offset of each key
 grouping      which segments become one

@@ -1,6 +1,6 @@
 """One cleaning: the map is filled, and the segments are written anew.
 
-Every segment is told of as soon as its files, which have the suffix .cleaned, are on the disk; the broker
+Every segment is reported as soon as its files, which have the suffix .cleaned, are on the disk; the broker
 swaps it in. The old segments are opened by name when their turn comes, so those that have been swapped out by then must
 be ones that have had theirs: groups are cleaned in the order of the log. A crash or an end half-way leaves .cleaned
 files, which the next cleaning or the next start removes.

@@ -1,4 +1,4 @@
-"""What a cleaning is told, and what it tells: plain values that can be sent to another process and back."""
+"""The orders of a cleaning, and its reports: plain values that can be sent to another process and back."""
 
 import json
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class CleanedSegment(NamedTuple):
 
 
 class CleaningStats:
-    """How it went: counts, which go on while it does. Times are for who runs it to fill in."""
+    """How it went: counts, which grow while it runs. Times are for who runs it to fill in."""
 
     def __init__(self, **counts: Any) -> None:
         self.map_bytes_read = 0
@@ -76,14 +76,14 @@ class CleaningStats:
 
 
 class CleaningDone(NamedTuple):
-    """All segments have been told of; the log is clean up to here once they are swapped in."""
+    """All segments have been reported; the log is clean up to here once they are swapped in."""
 
     clean_offset: int
     stats: CleaningStats
 
 
 class CleaningFailed(NamedTuple):
-    """It came to an end before that. What was told of until then is good."""
+    """It came to an end before that. What was reported until then is good."""
 
     reason: str
     errno: int = 0

@@ -6,7 +6,7 @@ _PERIOD_S = 0.3
 
 
 class Throttle:
-    """Told of bytes after they have been read or written, it waits as long as they should have taken."""
+    """Given the bytes after they have been read or written, it waits as long as they should have taken."""
 
     def __init__(self, bytes_per_s: float, elapsed_s: Callable[[], float], wait_s: Callable[[float], None]) -> None:
         self._bytes_per_s = bytes_per_s

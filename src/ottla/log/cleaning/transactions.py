@@ -19,7 +19,7 @@ from ottla.records.control import parse_end_transaction_marker
 
 
 class CleanedTransactions:
-    """The transactions that are open where the cleaner is. It is told of every batch, in order."""
+    """The transactions that are open where the cleaner is. It sees every batch, in order."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._waiting = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)

@@ -79,7 +79,7 @@ def take_apart(
     """
     commits = like(_BLANK)
     commits.group_id = group_id
-    told, commits.encoded, commits.size, commits._committed = encode(group_id, topics, now_ms, longest)
+    answered, commits.encoded, commits.size, commits._committed = encode(group_id, topics, now_ms, longest)
     commits._now_ms = now_ms
     commits._expires_ms = expires_ms
     if expires_ms != NO_EXPIRY:
@@ -92,7 +92,7 @@ def take_apart(
             for name, _, partition in commits._committed
         ]
         commits.size = size_of(commits.encoded)
-    return told, commits
+    return answered, commits
 
 
 def name_all_in_python(topics: list[_Topic], known: "Mapping[Any, TopicImage]", by_id: bool) -> bool:
@@ -111,7 +111,7 @@ def encode_in_python(
     """What each partition is answered, the records of those that are taken, at least what these take in a batch, and
     what they commit.
     """
-    told, encoded, committed = Answered(), list[EncodedRecord](), Committed()
+    answered, encoded, committed = Answered(), list[EncodedRecord](), Committed()
     for topic in topics:
         prefix, answers = key_up_to_partition(group_id, topic.name), []
         for partition in topic.partitions:
@@ -127,8 +127,8 @@ def encode_in_python(
             committed.append((topic.name, topic.topic_id, partition))
         of_topic = like(_TOPIC)
         of_topic.name, of_topic.topic_id, of_topic.partitions = topic.name, topic.topic_id, answers
-        told.append(of_topic)
-    return told, encoded, size_of(encoded), committed
+        answered.append(of_topic)
+    return answered, encoded, size_of(encoded), committed
 
 
 def _encode_value(partition: _Partition, metadata: str, now_ms: int, topic_id: Uuid) -> bytes:

@@ -92,7 +92,7 @@ class EncodedOffsets:
         """What is replayed next may end groups, or nothing more is."""
         self._places.clear()
 
-    def take_up(self, group_id: str) -> Topics:
+    def decoded(self, group_id: str) -> Topics:
         """The group's offsets, to be kept elsewhere from now on."""
         self._places.clear()
         return {topic: _all_decoded(partitions) for topic, partitions in self.by_group.pop(group_id).items()}

@@ -1,7 +1,7 @@
 """Turning a group into one of the other kind while it has members (KIP-848, `group.consumer.migration.policy`).
 
 Upgrade: somebody joins a classic group of consumers with the consumer protocol. The group's last generation becomes the
-epoch of everything: of the group, of its target and of its members, who have what their leader gave them. They go on
+epoch of everything: of the group, of its target and of its members, who have what their leader gave them. They continue
 speaking the classic protocol, to the coordinator of a consumer group (see `consumer.classic_members`).
 
 Downgrade: the last who speaks the consumer protocol goes, or a static member comes back in its place that speaks the

@@ -53,7 +53,7 @@ def commit(request: OffsetCommitRequest, settings: GroupSettings, now_ms: int) -
 
 
 def commit_error(error: ErrorCode) -> ErrorCode:
-    """What a client is told whose commit could not be written."""
+    """The error of a client whose commit could not be written."""
     is_too_large = error in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
     return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if is_too_large else error
 

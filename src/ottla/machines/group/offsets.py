@@ -31,7 +31,7 @@ class Offsets:
     # Replaying
 
     def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int | None = None) -> None:
-        self._take_up(key.group)
+        self._decode(key.group)
         if value is None:
             self._forget(self.by_group, key)
             for groups in self.pending.values():
@@ -46,7 +46,7 @@ class Offsets:
         """The same for offsets that were just decided on, and are no messages, in no transaction."""
         group_id = commits.group_id
         if group_id in self.encoded.by_group:
-            self._take_up(group_id)
+            self._decode(group_id)
         topics = self.by_group.get(group_id)
         if topics is None:
             topics = self.by_group[group_id] = {}
@@ -55,24 +55,24 @@ class Offsets:
     def replay_encoded(self, records: Iterator[Record], open_group: Callable[[str, int], None]) -> Iterator[Record]:
         """The same, for loading, of the bytes of many records. Gives out those that are to be decoded.
 
-        `open_group` is told of a group whenever a topic of it is new, with the time of the commit. While a transaction
-        is open nothing is kept encoded: it matters which commit was before it and which after.
+        `open_group` is notified of a group whenever a topic of it is new, with the time of the commit. While a
+        transaction is open nothing is kept encoded: it matters which commit was before it and which after.
         """
         if self.pending:
             self.encoded.close_places()
             return records
         return self.encoded.replay(records, lambda group_id: group_id not in self.by_group, open_group)
 
-    def _take_up(self, group_id: str) -> None:
+    def _decode(self, group_id: str) -> None:
         if group_id in self.encoded.by_group:
-            self.by_group[group_id] = self.encoded.take_up(group_id)
+            self.by_group[group_id] = self.encoded.decoded(group_id)
 
     def replay_end_of_transaction(self, producer_id: int, *, committed: bool) -> None:
         groups = self.pending.pop(producer_id, {})
         if not committed:
             return
         for group_id, topics in groups.items():
-            self._take_up(group_id)
+            self._decode(group_id)
             for topic, partitions in topics.items():
                 kept = self.by_group.setdefault(group_id, {}).setdefault(topic, {})
                 for partition, offset in partitions.items():
@@ -95,7 +95,7 @@ class Offsets:
     # Asking
 
     def of_group(self, group_id: str) -> Topics:
-        self._take_up(group_id)
+        self._decode(group_id)
         return self.by_group.get(group_id, {})
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
@@ -112,7 +112,7 @@ class Offsets:
 
     def known_partitions(self, group_id: str) -> Iterator[tuple[str, int]]:
         """Every partition with an offset of the group's, committed or pending, once."""
-        self._take_up(group_id)
+        self._decode(group_id)
         found: dict[tuple[str, int], None] = {}
         for groups in (self.by_group, *self.pending.values()):
             for topic, partitions in groups.get(group_id, {}).items():

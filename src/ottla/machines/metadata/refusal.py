@@ -11,7 +11,7 @@ class _Refusal(NamedTuple):
 
 
 class Refusal(_Refusal):
-    """`message` is None where the code says it all. One that no reply can carry is told as `told` says."""
+    """`message` is None where the code says it all. `error_with_message` mends one that no reply can carry."""
 
     __slots__ = ()
 

@@ -82,7 +82,7 @@ def truncation_offset(leader: EpochEnd, own: EpochEnd, log_end_offset: int) -> i
 
 
 class NewStart(NamedTuple):
-    """Where a follower goes on whose position is not in its leader's log."""
+    """Where a follower continues whose position is not in its leader's log."""
 
     offset: int
     is_empty: bool

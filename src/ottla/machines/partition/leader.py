@@ -177,7 +177,7 @@ class LeaderState:
         }
         self._max_lag_ms = max_lag_ms
         self._brokers = brokers
-        self._now_ms = now_ms  # As of the last event that told it: not every event does.
+        self._now_ms = now_ms  # As of the last event that said it: not every event does.
         self.has_enough_replicas = self._has_enough(isr)
         """Whether a write with acks=all may be taken."""
         self._advance()
@@ -334,7 +334,7 @@ class LeaderState:
         return len(isr) >= min(self.min_insync_replicas, len(self.replicas))
 
     def acknowledgement(self, required_offset: int) -> ErrorCode | None:
-        """What a producer that waits for all is told about records that end before `required_offset`; None: wait."""
+        """What a producer that waits for all gets for records that end before `required_offset`; None: wait."""
         if self.high_watermark < required_offset:
             return None
         if not self._has_enough(self.maximal_isr):

@@ -92,7 +92,7 @@ MOST_WAITS: Final = 100_000
 
 
 class ThrottleTimes:
-    """The mean of the waits that were told within the windows."""
+    """The mean of the waits that were reported within the windows."""
 
     __slots__ = ("_count", "_total_ms")
 
@@ -106,8 +106,8 @@ class ThrottleTimes:
 
     def mean_ms(self, now_ms: int) -> float:
         """0 if nobody had to wait."""
-        told = self._count.measure(now_ms).rate
-        return self._total_ms.measure(now_ms).rate / told if told else 0.0
+        waits = self._count.measure(now_ms).rate
+        return self._total_ms.measure(now_ms).rate / waits if waits else 0.0
 
 
 class ThrottledClients:

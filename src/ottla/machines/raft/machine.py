@@ -87,7 +87,7 @@ class Timeouts(NamedTuple):
 
     @property
     def check_quorum_ms(self) -> int:
-        """How long a leader goes on without a majority: longer than followers go on without a leader."""
+        """How long a leader continues without a majority: longer than followers continue without a leader."""
         return self.fetch_ms * 3 // 2
 
     @property
@@ -138,7 +138,7 @@ class Raft:
         self._heard: set[int] = set()
         """Voters that a leader has heard of since its last check."""
         self._fetching: set[int] = set()
-        """Those that it has heard of since it last told the others that it leads."""
+        """Those that it has heard of since it last announced that it leads."""
         self._has_heard_leader = False
         self._has_lost_leader = False
         """Of a replica without a vote: it has not heard from its leader for as long as its fetch timer."""
@@ -352,9 +352,11 @@ class Raft:
         if self.progress is None:
             return []
         successors = self.progress.most_advanced(besides=self.me.key.id)
-        told: list[Effect] = [TellOfEnd(voter, self.epoch, successors) for voter in self.voters.others(self.me.key)]
-        again = [self._set_timer(Timer.ELECTION)] if told else []
-        return [*self._stop_leading(Role.RESIGNED), *told, *again]
+        resignations: list[Effect] = [
+            TellOfEnd(voter, self.epoch, successors) for voter in self.voters.others(self.me.key)
+        ]
+        again = [self._set_timer(Timer.ELECTION)] if resignations else []
+        return [*self._stop_leading(Role.RESIGNED), *resignations, *again]
 
     # What the log says of the voters
 
@@ -392,7 +394,7 @@ class Raft:
         return [*self._ask_for_votes(pre_vote=True), self._set_timer(Timer.ELECTION)]
 
     def _end_prospect(self) -> list[Effect]:
-        """Not enough would vote for this replica: it goes on as before, and may ask again later."""
+        """Not enough would vote for this replica: it continues as before, and may ask again later."""
         if self.leader_id not in (NOBODY, self.me.key.id):
             return self._become_follower(self.leader_id, self.epoch)
         self.role = Role.UNATTACHED if self.leader_id == NOBODY else Role.RESIGNED
@@ -426,14 +428,14 @@ class Raft:
         return [self._save(), begin, *self._tell_of_epoch(), *checks]
 
     def _tell_of_epoch(self) -> list[Effect]:
-        """Again and again, to the voters that have not been heard of: a follower need not be told."""
+        """Again and again, to the voters that have not been heard of: a follower need not hear it."""
         others = [voter for voter in self.voters.others(self.me.key) if voter.key.id not in self._fetching]
         self._fetching.clear()
-        told: list[Effect] = [TellOfEpoch(voter, self.epoch) for voter in others]
-        return [*told, self._set_timer(Timer.BEGIN_EPOCH)] if self._has_others else []
+        resignations: list[Effect] = [TellOfEpoch(voter, self.epoch) for voter in others]
+        return [*resignations, self._set_timer(Timer.BEGIN_EPOCH)] if self._has_others else []
 
     def _voters_to_write(self) -> tuple[VoterSet, bool]:
-        """The voters with this one as it is today, and whether the log has yet to be told of them.
+        """The voters with this one as it is today, and whether they have yet to be written to the log.
 
         It has if a leader wrote them that lost what it wrote: then nothing of the log says who votes any more.
         """

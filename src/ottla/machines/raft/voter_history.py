@@ -66,11 +66,6 @@ class VoterHistory:
         while len(self._entries) > 1 and self._entries[-1].offset >= end_offset:
             self._entries.pop()
 
-    def forget_before(self, end_offset: int) -> None:
-        """Nothing before this offset is asked about any more: it is committed, and a snapshot has it."""
-        while len(self._entries) > 1 and self._entries[1].offset < end_offset:
-            self._entries.pop(0)
-
     def reset(self, offset: int, kraft_version: int, voters: VoterSet) -> None:
         """The log has been replaced by a snapshot that ends before `offset`."""
         self._entries = [_Entry(offset - 1, kraft_version, voters)]

@@ -6,7 +6,7 @@
     initialising             InitProducerId: a producer id and an epoch for the client that owns the id now
     ending                   EndTxn, in the older protocol and the newer one (KIP-890), and the coordinator's own aborts
     listing                  ListTransactions' filters
-    replies                  what commands are answered, and what a writer of markers is told
+    replies                  what commands are answered, and what a writer of markers gets
     settings                 what a cluster's configuration says to the coordinator
 
 Import from the modules.

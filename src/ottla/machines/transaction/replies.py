@@ -1,4 +1,4 @@
-"""What commands are answered, and what a writer of markers is told."""
+"""What commands are answered, and what a writer of markers gets."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,8 @@ class Verified(NamedTuple):
 
 
 class DecidedEnd(NamedTuple):
-    """A transaction's end is committed: markers are to be written, and then the coordinator to be told (`complete`).
+    """A transaction's end is committed: markers are to be written, and then the coordinator is to complete it
+    (`complete`).
 
     In the older protocol one epoch has many transactions; `start_ms` and `decided_ms` tell their ends apart.
     """

@@ -1,12 +1,13 @@
 """The transaction coordinator of one partition of `__transaction_state`.
 
 Theory of operation. Every transactional id has one `Transaction`, which is its newest record in the log. A command
-looks at it and decides on the next one. When an end is decided and committed, `markers` is told: it writes a marker
-into every partition of the transaction, and then asks for `complete`. If it could not be told, because the commit took
-too long or the coordinator has changed, it is told again: on loading, and by the look for timed-out transactions, which
-comes every `transaction.abort.timed.out.transaction.cleanup.interval.ms`. So the markers of a decided end are written
-at least once, and a partition takes them any number of times. Until they are written, what asks for a change of the
-transaction is asked to come again (CONCURRENT_TRANSACTIONS), before anything else about it is looked at, as in Kafka.
+looks at it and decides on the next one. When an end is decided and committed, `markers` is called: it writes a marker
+into every partition of the transaction, and then asks for `complete`. If that was not possible, because the commit took
+too long or the coordinator has changed, it is called again: on loading, and by the look for timed-out transactions,
+which comes every `transaction.abort.timed.out.transaction.cleanup.interval.ms`. So the markers of a decided end are
+written at least once, and a partition takes them any number of times. Until they are written, what asks for a change of
+the transaction is asked to come again (CONCURRENT_TRANSACTIONS), before anything else about it is looked at, as in
+Kafka.
 
 A decision that needs a new producer id takes it from `take_producer_id`; if there is none at the moment, the client is
 asked to come again.
@@ -163,7 +164,7 @@ class TransactionCoordinator(CoordinatorMachine):
     def verify_partitions(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
     ) -> Verified:
-        """Which of these partitions the transaction has not been told of (KIP-890, part 1)."""
+        """Which of these partitions are not in the transaction yet (KIP-890, part 1)."""
         transaction, error = self._find(transactional_id, producer_id, producer_epoch)
         if transaction is None:
             return Verified(error)

@@ -196,5 +196,5 @@ def _error(name: str) -> ErrorCode:
     except KeyError:
         raise WrongCommand(f"there is no error {name}{nearest(name, ErrorCode.__members__)}") from None
     if error is ErrorCode.NONE:
-        raise WrongCommand("NONE is no error")
+        raise WrongCommand("NONE is not an error")
     return error

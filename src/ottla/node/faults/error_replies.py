@@ -30,7 +30,7 @@ _UNKNOWN: Final = dict.fromkeys(
 
 
 class FaultOnRequest(RemoteProtocolError):
-    """A connection that is closed because a test has asked for it, or for an error that cannot be told otherwise."""
+    """A connection that is closed because a test has asked for it, or for an error that no reply can carry."""
 
 
 def fail_before(

@@ -182,13 +182,13 @@ class ThrottledRequests(RequestFault):
     def act(
         self, victim: Victim, handler: Handler, context: RequestContext, message: Message, respond: Respond
     ) -> None:
-        def told(reply: Message | None) -> None:
+        def on_reply(reply: Message | None) -> None:
             if reply is not None and hasattr(reply, "throttle_time_ms"):
                 reply.throttle_time_ms = max(reply.throttle_time_ms, self._throttle_ms)
             victim.mute(context.connection.connection_id, self._throttle_ms)
             respond(reply)
 
-        handler(context, message, told)
+        handler(context, message, on_reply)
 
     def described(self) -> dict[str, object]:
         return {**super().described(), "ms": self._throttle_ms}

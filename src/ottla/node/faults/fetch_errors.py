@@ -1,7 +1,7 @@
 """Fetch with an error that was asked for: at every partition of the fetch, or at those of one topic.
 
 A fetch within a session (KIP-227) names only what has changed, so the session says which partitions it is about. The
-node handles the request, so that the session's epoch goes on; but it must not wait for records, since the error is
+node handles the request, so that the session's epoch continues; but it must not wait for records, since the error is
 there. What it has read of partitions that fail is left out.
 """
 
@@ -73,7 +73,7 @@ def _replace(reply: FetchResponse, failing: dict[Any, Any], error: ErrorCode) ->
 
 
 def _make_news(session: FetchSession | None, failing: dict[Any, Any]) -> None:
-    """The client has not been told what the node thinks that it has: it is news again."""
+    """The client has not got what the node thinks that it has: it is news again."""
     if session is not None:
         for key in failing:
             session.partitions[key].sent_high_watermark = -1

@@ -26,7 +26,7 @@ class NoBroker(OttlaError):
 
 
 class NodeFaults:
-    """`on_restart` is told when the node is to be stopped, or (not clean) let go of, and another to be started."""
+    """`on_restart` is called when the node is to be stopped, or (not clean) let go of, and another to be started."""
 
     def __init__(self, loop: Loop, port: int, token: str) -> None:
         self.address = ""

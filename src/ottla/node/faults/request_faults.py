@@ -4,7 +4,7 @@ A request meets the faults that are about it in the order in which they were ask
 A fault that has struck as often as it was to is kept for its count alone.
 
 While the node is paused it takes no request up, and says nothing, as a process that the system has stopped; what waits
-goes on, in order, when it is resumed.
+continues, in order, when it is resumed.
 """
 
 from collections.abc import Callable

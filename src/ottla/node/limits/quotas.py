@@ -29,7 +29,7 @@ CONNECTION_RATE: Final = "connection_creation_rate"
 
 
 class AddressQuotas:
-    """`hold` is told the limits whenever they change."""
+    """`hold` is called with the limits whenever they change."""
 
     def __init__(self, host_names: HostNames, workers: Workers, hold: Callable[[AddressRates], None]) -> None:
         self._host_names = host_names
@@ -74,7 +74,7 @@ class AddressQuotas:
 def hold_quotas(
     server: Server, world: World, values: Values, metadata: MetadataLog[Controller], broker: Broker | None
 ) -> None:
-    """From now on. A broker follows the quotas of its clients by itself; a controller alone is told of them here."""
+    """From now on. A broker follows the quotas of its clients by itself; a controller alone gets them here."""
     image = metadata.image
     of_addresses = AddressQuotas(world.host_names, world.workers, server.set_address_rates)
     follow = [of_addresses.apply]
@@ -91,7 +91,7 @@ def hold_quotas(
         for one in follow:
             one(image.quotas)
 
-    of_clients.told = meter
+    of_clients.on_metering = meter
     meter(of_clients.metering)
     apply()
     metadata.listen(lambda delta: apply() if delta.quotas else None)

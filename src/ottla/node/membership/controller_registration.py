@@ -3,7 +3,7 @@
 A controller registers when the metadata does not have it as it is in this life: once after its start, and again if what
 it wrote was lost. The active controller writes it down, so that brokers know where the controllers are and which
 features they support. A registration in the place of this one, with other addresses, is another controller's that has
-the same `node.id` and did not look before it started (`taken_node_id`): it is told of.
+the same `node.id` and did not look before it started (`taken_node_id`): that is logged.
 """
 
 from __future__ import annotations  # messages are made when they are first named
@@ -73,7 +73,7 @@ class ControllerRegistration:
         self._incarnation_id = random_uuid(world.entropy.randbytes)
         self._is_asking = False
         self._was_known = False
-        self._told_of: set[str] = set()
+        self._logged: set[str] = set()
 
     def start(self) -> None:
         self._timers.every(_CHECK_S, self._check, first_s=0.0)
@@ -99,9 +99,9 @@ class ControllerRegistration:
 
     def _tell_of_other(self, other: Registered) -> None:
         theirs = [f"{endpoint.host}:{endpoint.port}" for endpoint in other.endpoints]
-        known = self._told_of.union(f"{endpoint.host}:{endpoint.port}" for endpoint in self._endpoints)
+        known = self._logged.union(f"{endpoint.host}:{endpoint.port}" for endpoint in self._endpoints)
         if known.isdisjoint(theirs):
-            self._told_of.update(theirs)
+            self._logged.update(theirs)
             _log.error(
                 "another controller with node.id=%s has registered, at %s: each controller needs a node.id of its own",
                 self._node_id,

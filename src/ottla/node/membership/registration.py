@@ -50,13 +50,13 @@ def reason_of(error: ErrorCode, identity: NodeIdentity) -> str:
 
 # Log directories that have failed, until the controller knows of them (KIP-858).
 #
-# The controller gives the partitions of such a directory other leaders, so a broker that cannot tell it must not go on:
-# its clients would wait for partitions that nobody serves. After `log.dir.failure.timeout.ms` it ends, and the others
-# find out by its silence.
+# The controller gives the partitions of such a directory other leaders, so a broker that cannot tell it must not
+# continue: its clients would wait for partitions that nobody serves. After `log.dir.failure.timeout.ms` it ends, and
+# the others find out by its silence.
 
 
 class FailedDirectories:
-    """Of one life of a broker. `give_up` is told why, when the time for a directory is over."""
+    """Of one life of a broker. `give_up` is called with the reason why, when the time for a directory is over."""
 
     def __init__(self, timers: Timers, timeout_ms: int, give_up: Callable[[str], None]) -> None:
         self._timers = timers
@@ -74,15 +74,15 @@ class FailedDirectories:
         self._waiting[directory_id] = self._timers.after(self._timeout_ms / 1000, lambda: self._on_timeout(path))
         return True
 
-    def on_told(self, directory_ids: Iterable[Uuid]) -> None:
+    def on_reported(self, directory_ids: Iterable[Uuid]) -> None:
         """The controller has answered a heartbeat that named these."""
         for directory_id in directory_ids:
             if directory_id in self._waiting:
                 self._waiting.pop(directory_id).cancel()
 
     def close(self) -> None:
-        """The broker leaves: nobody is to be told any more."""
-        self.on_told(list(self._waiting))
+        """The broker leaves: nothing is to be reported any more."""
+        self.on_reported(list(self._waiting))
 
     def _on_timeout(self, path: str) -> None:
         self._give_up(
@@ -112,7 +112,7 @@ class CannotJoin(StorageError):
 
 
 class Membership:
-    """One life of a broker in the cluster. `failed` is told why it cannot go on."""
+    """One life of a broker in the cluster. `failed` is called with the reason why it cannot continue."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Membership:
     def register(self, then: Callable[[None], None], failed: Callable[[Exception], None]) -> None:
         """Registers as a new life of this broker, fenced; `then` is called when the metadata here has that in it.
 
-        Before that the metadata are of the life before, whose leaderships may be another's by now. `failed` is told
+        Before that the metadata are of the life before, whose leaderships may be another's by now. `failed` is called
         when the controller will not have this broker.
         """
         request = BrokerRegistrationRequest(
@@ -170,7 +170,7 @@ class Membership:
     ) -> None:
         """Asks again, of whichever controller is active then, unless none would ever take this broker.
 
-        One may refuse because the life before this one seems to go on, or because its disk fails while it answers.
+        One may refuse because the life before this one seems to run still, or because its disk fails while it answers.
         """
 
         def on_reply(reply: BrokerRegistrationResponse) -> None:
@@ -215,7 +215,7 @@ class Membership:
             why = reason_of(error, self._broker.identity)
             if error is ErrorCode.UNSUPPORTED_VERSION:
                 why += self._unserved_features()
-            failed(CannotJoin(f"the controller does not take broker {self._broker.identity.node_id}: {why}"))
+            failed(CannotJoin(f"the controller refuses broker {self._broker.identity.node_id}: {why}"))
             return
         self._broker.identity.broker_epoch = reply.broker_epoch
         interval_s = self._broker.config.integer("broker.heartbeat.interval.ms") / 1000
@@ -228,9 +228,9 @@ class Membership:
         unserved = sorted(name for name, level in levels.items() if level not in SERVED.get(name, NOT_SUPPORTED))
         if not unserved:
             return ""
-        told = ", ".join(f"{name}={levels[name]}" for name in unserved)
+        shown = ", ".join(f"{name}={levels[name]}" for name in unserved)
         options = " ".join(f"--feature {name}" for name in unserved)
-        return f"; the cluster uses {told}, which this version does not serve: `kafka-features disable {options}` first"
+        return f"; the cluster uses {shown}, which this version lacks: `kafka-features disable {options}` first"
 
     def _wait_for_registration(self, then: Callable[[None], None]) -> None:
         """The epoch is the offset at which the registration begins. A large one, with what it takes from the life
@@ -243,7 +243,7 @@ class Membership:
             then(None)
 
     def unfence(self, then: Callable[[None], None], _failed: Callable[[Exception], None]) -> None:
-        """Asks until clients may be sent here: the broker has taken up its partitions."""
+        """Asks until clients may be sent here: the broker has applied the metadata of its partitions."""
         self._is_ready = True
 
         def again(_: object = None) -> None:
@@ -284,7 +284,7 @@ class Membership:
                 self._on_heartbeat_failed(ErrorCode(reply.error_code))
             else:
                 self.answered_s, self.is_fenced = self._timers.now_s(), reply.is_fenced
-                self._failed_directories.on_told(request.offline_log_dirs)
+                self._failed_directories.on_reported(request.offline_log_dirs)
             then(reply)
 
         def on_failed(error: ErrorCode) -> None:
@@ -296,7 +296,7 @@ class Membership:
         ask_as_node(self._timers, self._broker.controller, request, on_reply, on_failed)
 
     def _cordoned_directories(self) -> list[Uuid] | None:
-        """Directories that are to get no new replicas (KIP-1066); None if the controller need not be told of any."""
+        """Directories that are to get no new replicas (KIP-1066); None if there are none to report."""
         settings = self._broker.node_settings
         cordoned = [
             directory_id

@@ -3,7 +3,7 @@
 The id is known at the address that `controller.quorum.voters` has for it, at that of the voter in the metadata log
 (KIP-853), and at that of the registered controller (KIP-919). This node asks wherever it does not listen itself: before
 it takes its place in the quorum, by what its own directory says, and once more when it has caught up. The node that
-starts second ends; a node whose disk or address was changed finds nobody there and goes on.
+starts second ends; a node whose disk or address was changed finds nobody there and continues.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def _known_places(
 ) -> list[KnownPlace]:
     """Those at which this node does not listen itself, as far as names of hosts tell."""
     if any(listener.for_controllers and not listener.port for listener in config.listeners):
-        return []  # It listens elsewhere each time, so nobody was told where.
+        return []  # It listens elsewhere each time, so nobody knows where.
     found: dict[NodeAddress, str] = {}
     for text in config.values.list("controller.quorum.voters"):
         voter_id, _, address = text.partition("@")

@@ -115,7 +115,7 @@ class GroupLags:
     def look(self) -> None:
         """Notes where partitions end that groups read from, and asks other leaders.
 
-        In steps, with the loop's other work in between. While one look goes on, no other begins.
+        In steps, with the loop's other work in between. While one look is under way, no other begins.
         """
         if not self._is_looking:
             self._is_looking = True
@@ -244,5 +244,5 @@ def _timestamp_of(partition: Partition, offset: int) -> int | None:
                 stamped = header.is_log_append_time or header.has_delete_horizon
                 return header.max_timestamp if stamped else header.base_timestamp
     except STORAGE_PROBLEMS:
-        return None  # The consumer that reads the partition is told.
+        return None  # The consumer that reads the partition gets the error.
     return None

@@ -1,6 +1,6 @@
 """Consumer groups on the metrics page: under the names of kafka_exporter, whose dashboards then work, and Kafka's own.
 
-Every group is told by its coordinator, so no two nodes tell of the same one. What there is most of, partitions of
+Every group is reported by its coordinator, so no two nodes tell of the same one. What there is most of, partitions of
 groups, is bounded (`ottla.metrics.max.group.partitions`): those with the largest lag are shown.
 """
 

@@ -3,7 +3,7 @@
 Every few seconds a worker writes a few bytes into each log directory, to a file that has no name, and waits until they
 are on the disk. How long that takes is the disk's latency. A disk that does not come back for half a minute is hung:
 nothing that a node can do about it but to be started elsewhere, so `/healthz` says so. A disk that comes back with an
-error answers; what becomes of the directory is the broker's to decide, and told in the same breath.
+error answers; what becomes of the directory is the broker's to decide, and logged in the same breath.
 """
 
 import os

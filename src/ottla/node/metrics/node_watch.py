@@ -1,4 +1,4 @@
-"""What has to be looked at again and again to be told on a page: the loop's stalls, rates of the quorum, elections.
+"""What has to be looked at again and again to be reported on a page: the loop's stalls, rates of the quorum, elections.
 
 Every few seconds a sample is taken; what is shown is of the last minute. So a stall between two scrapes is seen by
 both, and by two Prometheus servers alike. Nothing of this runs on a node without a metrics listener.
@@ -35,7 +35,7 @@ class Sample(NamedTuple):
 
 
 class NodeWatch:
-    """See the module. `follow` when the metadata is known, `take_up` when the broker is."""
+    """See the module. `follow` when the metadata is known, `watch_broker` when the broker is."""
 
     def __init__(self, world: World, health: NodeHealth, loop: LoopTimes | None, tls: "NodeTls | None" = None) -> None:
         self.health = health
@@ -57,7 +57,7 @@ class NodeWatch:
         self.metadata, self.connections = metadata, connections
         metadata.listen(self.on_metadata)
 
-    def take_up(self, broker: "Broker") -> None:
+    def watch_broker(self, broker: "Broker") -> None:
         self.lags = GroupLags(broker)
         broker.client_metrics.is_on = True
 

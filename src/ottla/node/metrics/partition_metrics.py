@@ -2,7 +2,7 @@
 
 There may be ten thousand, with fifteen metrics each. So all of a partition's numbers are gathered at once, every line
 is one f-string over labels that were made once, and after some thousand lines the loop gets a turn. What is about a
-partition, and not about a replica of it, is told by its leader alone, so that sums over the nodes of a cluster are
+partition, and not about a replica of it, is reported by its leader alone, so that sums over the nodes of a cluster are
 right.
 """
 

@@ -1,6 +1,6 @@
 """Transactions on the metrics page: what Kafka's beans tell of them, and how many there are in which state.
 
-Kafka's `partition-load-time` forgets a loading after half a minute, before most scrapes. Here it is told of all
+Kafka's `partition-load-time` forgets a loading after half a minute, before most scrapes. Here it is reported for all
 partitions that are coordinated now.
 """
 
@@ -15,7 +15,7 @@ _LATE_AFTER_MS = 300_000
 """Kafka's allowance: a transaction is late when its longest possible timeout has been over for five minutes."""
 _MOST_HANGING = 100
 
-_TOLD = (
+_SHOWN = (
     TransactionState.EMPTY,
     TransactionState.ONGOING,
     TransactionState.PREPARE_COMMIT,
@@ -41,7 +41,7 @@ def _add_coordinator(page: Exposition, broker: Broker) -> None:
     page.gauge(prefix + "unknowndestinationqueuesize", transactions.markers.unwritten)
     page.gauge(prefix + "logappendretryqueuesize", transactions.markers.uncompleted)
     counts = Counter(one.state for led in active for one in led.machine.transactions.values())
-    page.add("ottla_transactional_ids", "gauge", [({"state": state.public_name}, counts[state]) for state in _TOLD])
+    page.add("ottla_transactional_ids", "gauge", [({"state": state.public_name}, counts[state]) for state in _SHOWN])
 
 
 def _add_producers(page: Exposition, broker: Broker) -> None:

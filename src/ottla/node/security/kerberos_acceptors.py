@@ -19,7 +19,7 @@ _ENABLED: Final = "sasl.enabled.mechanisms"
 
 
 def kerberos_mechanism(values: Values, listener: str, entry: JaasEntry | None) -> NewMechanism:
-    """`values` are the listener's own. Raises `ConfigError`; so a key table without the key is told of at start."""
+    """`values` are the listener's own. Raises `ConfigError`; so a key table without the key is reported at start."""
     login = listener_login(values, listener, entry)
     if login.key_table is None or login.principal is None:
         raise wrong_login(

@@ -47,13 +47,13 @@ def token_login(world: World, values: Values, listener: str, entry: JaasEntry) -
 def _by_token(
     login: TokenLogin, host: str, then: Callable[[ClientMechanism], None], failed: Callable[[Exception], None]
 ) -> None:
-    def told(done: Promise[Any]) -> None:
+    def done_with(done: Promise[Any]) -> None:
         if isinstance(done.error, KafkaError):
             failed(Refused(done.error.code, str(done.error)))
         else:
             then(done.value())
 
-    login.mechanism(host).on_done(told)
+    login.mechanism(host).on_done(done_with)
 
 
 def _client_world(world: World) -> ClientWorld:

@@ -112,7 +112,7 @@ class ProviderKeys:
 
 
 def check_url(url: str) -> None:
-    """Raises `ConfigError` for what is no address of keys."""
+    """Raises `ConfigError` for text that is not an address of keys."""
     parts = urlsplit(url)
     is_file = parts.scheme == "file" and bool(parts.path) and parts.netloc in ("", "localhost")
     if not is_file and not (parts.scheme in ("http", "https") and parts.hostname):

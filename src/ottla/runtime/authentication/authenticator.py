@@ -15,7 +15,7 @@ NewMechanism = Callable[[], ServerMechanism]
 
 
 class Authenticator:
-    """`mechanisms` are those that are enabled, in the order in which clients are told of them.
+    """`mechanisms` are those that are enabled, in the order in which clients get them.
 
     `max_reauth_ms` is `connections.max.reauth.ms` by mechanism: 0 is never.
     """

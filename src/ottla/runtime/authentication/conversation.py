@@ -7,8 +7,8 @@ Theory of operation. A conversation goes through three states, and never back:
     OVER        `identity` says who the client is; or it was refused, and stays so
 
 A client that is refused hears what Apache Kafka would tell it. What a mechanism says of its reasons stays here, but for
-what it allows to be told (`AuthenticationFailed`): otherwise names could be tried out. Whatever else goes wrong in a
-mechanism is a refusal, too: there is no way to `identity` but a mechanism that is complete.
+what it allows to be reported (`AuthenticationFailed`): otherwise names could be tried out. Whatever else goes wrong in
+a mechanism is a refusal, too: there is no way to `identity` but a mechanism that is complete.
 """
 
 from __future__ import annotations  # messages are made when they are first named
@@ -45,7 +45,7 @@ class Identity(NamedTuple):
 
 
 class Refused(OttlaError):
-    """The client does not get in. `reply` is what it is told, if anything; `reason` is for our own log."""
+    """The client does not get in. `reply` is what it gets, if anything; `reason` is for our own log."""
 
     def __init__(self, reason: str, reply: Message | None = None) -> None:
         super().__init__(reason)
@@ -105,9 +105,9 @@ class Conversation:
         try:
             token, session_ms = self._evaluated(bytes(request.auth_bytes))
         except SaslError as problem:
-            told = str(problem) if isinstance(problem, AuthenticationFailed) else self._untold()
+            error_message = str(problem) if isinstance(problem, AuthenticationFailed) else self._generic_words()
             reply = messages.SaslAuthenticateResponse(
-                error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=told
+                error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=error_message
             )
             raise Refused(self._reason(problem), reply) from problem
         return messages.SaslAuthenticateResponse(
@@ -135,7 +135,7 @@ class Conversation:
         self.identity = Identity(principal, self._name, mechanism.is_token_authenticated, session_ms)
         return reply, session_ms
 
-    def _untold(self) -> str:
+    def _generic_words(self) -> str:
         which = "re-authentication" if self.is_again else "authentication"
         return f"Authentication failed during {which} due to invalid credentials with SASL mechanism {self._name}"
 
@@ -144,7 +144,7 @@ class Conversation:
 
 
 def _illegal(state: LoginStage, message: Any) -> Refused:
-    """Only what costs nothing to decode is told why."""
+    """Only a request that costs nothing to decode gets the reason."""
     reason = f"Unexpected Kafka request of type {type(message).__name__} during SASL {state.value}."
     if state is not LoginStage.TOKENS or not isinstance(message, messages.SaslHandshakeRequest):
         return Refused(reason)

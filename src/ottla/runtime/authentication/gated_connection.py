@@ -110,7 +110,7 @@ class GatedConnection(Connection):
         return conversation.state is LoginStage.HANDSHAKE and not conversation.is_again and not self._has_versions
 
     def _note_versions(self, version: int) -> None:
-        """A client asks once; again only if it was told that it asked in the wrong way."""
+        """A client asks once; again only if the answer was that it asked in the wrong way."""
         is_known = version in api(ApiKey.API_VERSIONS).stable_versions
         is_named = version < _FIRST_WITH_SOFTWARE or self.session.client.software_name != _UNKNOWN
         self._has_versions = is_known and is_named

@@ -68,7 +68,7 @@ HttpHandler = Callable[[HttpRequest, Caller, Respond], None]
 
 
 class HttpServer:
-    """`on_bad` makes the response to what is no request, or beyond a limit. `counts` are for metrics."""
+    """`on_bad` makes the response to a malformed request, or one beyond a limit. `counts` are for metrics."""
 
     def __init__(
         self,

@@ -61,13 +61,13 @@ def handle_in_parts(
         context.api_key, context.api_version, context.correlation_id, context.client_id, client, context.received_s
     )
     joined = JoinedAnswers(division)
-    begun, is_told, are_all_begun = 0, False, False
+    begun, is_answered, are_all_begun = 0, False, False
 
     def answered(place: int, response: Message | None) -> None:
-        nonlocal is_told
+        nonlocal is_answered
         joined.answer(place, response)
-        if not is_told and (are_all_begun or joined.is_refused) and joined.is_whole(begun):
-            is_told = True
+        if not is_answered and (are_all_begun or joined.is_refused) and joined.is_whole(begun):
+            is_answered = True
             respond(joined.response)
 
     for part in divided(division, request):
@@ -76,10 +76,10 @@ def handle_in_parts(
             continue
         begun += 1
         handle(of_parts, part, partial(answered, begun - 1))
-        if is_told:
+        if is_answered:
             return
         yield line if client.is_paused else None
     are_all_begun = True
     if joined.is_whole(begun):
-        is_told = True
+        is_answered = True
         respond(joined.response)

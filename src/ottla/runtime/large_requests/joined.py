@@ -7,7 +7,7 @@ from ottla.wire.message import Message
 
 
 class JoinedAnswers:
-    """Joins what is told by `answer`, whenever it comes. `response` is the whole once `is_whole`.
+    """Joins what `answer` gets, whenever it comes. `response` is the whole once `is_whole`.
 
     A response with an error of its own is about the whole request: it is the answer, and no other part matters.
     """

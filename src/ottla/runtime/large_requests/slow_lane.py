@@ -5,7 +5,7 @@ lane takes it up for a few milliseconds a turn, a few requests by turns, so that
 of them keep others waiting, and only a few are in memory as objects. Between two steps anything may happen: a partition
 may go, a setting may change. So each entry is looked up when it is its turn.
 
-Work may yield a `Wait`: it goes on when that is over. Work for a client that has gone is dropped where it is.
+Work may yield a `Wait`: it continues when that is over. Work for a client that has gone is dropped where it is.
 
 The garbage collector looks through everything now and then, which takes a fifth of a second where a large request is
 half-way. It does not while there is one: such a request goes by its reference count. Young objects are looked through
@@ -52,7 +52,7 @@ def let_go(*lists: list[Any]) -> Steps:
 
 
 class _Work:
-    """`request` is told of what goes wrong; None where the work itself sees to that."""
+    """`request` fails with what goes wrong; None where the work itself sees to that."""
 
     __slots__ = ("is_wanted", "request", "steps")
 
@@ -70,7 +70,7 @@ class SlowLane:
         self._now_s = now_s
         self._under_way: deque[_Work] = deque()
         self._waiting: deque[_Work] = deque()
-        self._is_told = False
+        self._is_running = False
         self._thresholds: tuple[int, int, int] | None = None
 
     def add(self, request: Attributed | None, steps: Steps, is_wanted: Callable[[], bool]) -> None:
@@ -82,16 +82,16 @@ class SlowLane:
             self._thresholds = young, middle, _ = gc.get_threshold()
             gc.set_threshold(young, middle, _NEVER)
         (self._under_way if len(self._under_way) < _SIDE_BY_SIDE else self._waiting).append(work)
-        self._go_on_later()
+        self._continue_later()
 
-    def _go_on_later(self) -> None:
-        if not self._is_told:
-            self._is_told = True
+    def _continue_later(self) -> None:
+        if not self._is_running:
+            self._is_running = True
             self._network.at_end_of_turn(self._take_turn)
 
     def _take_turn(self) -> None:
         """A step of the request whose turn it is; the next one's comes at the loop's next turn."""
-        self._is_told = False
+        self._is_running = False
         if not self._under_way:
             return
         work = self._under_way.popleft()
@@ -102,7 +102,7 @@ class SlowLane:
             while self._waiting and len(self._under_way) < _SIDE_BY_SIDE:
                 self._under_way.append(self._waiting.popleft())
             if self._under_way:
-                self._go_on_later()
+                self._continue_later()
             else:
                 self._end()
 

@@ -32,7 +32,7 @@ from ottla.wire.messages import BeginTransactionRecord, EndTransactionRecord
 # decision after the last write; a batch's worth of bytes ends it early, and so do the quorum's own records, which wait
 # for nobody.
 #
-# With no time to gather, which is how a node runs that nobody told otherwise, everything is written at once. What comes
+# With no time to gather, which is how a node runs with its default settings, everything is written at once. What comes
 # while a flush is under way is written together by the next, so gathering only makes requests wait ([decision
 # 14](docs/decisions/0014-metadata-is-written-at-once.md)).
 
@@ -124,7 +124,7 @@ class DecidedLog(Protocol):
         """Calls back; what that raises is not the log's, nor of the others who are called (`runtime.apart`)."""
 
     def guarded(self, work: Callable[[], Any]) -> bool:
-        """Does something that the node cannot go on without; False, and the end of this log, if that fails."""
+        """Does something that the node cannot continue without; False, and the end of this log, if that fails."""
 
 
 class MetadataDecisions(Generic[ControllerT]):
@@ -255,7 +255,7 @@ class MetadataDecisions(Generic[ControllerT]):
         self.refuse(ErrorCode.NOT_CONTROLLER)
 
     def _replace_controller(self) -> None:
-        """The controller has taken in a part of what it could not take in: another goes on from what is in the log."""
+        """The controller has taken in a part of what it could not take in: another continues from the log."""
         before = self.controller
         controller = self._new_controller()
         if before is not None:

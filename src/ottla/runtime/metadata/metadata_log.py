@@ -17,11 +17,12 @@ Where another replica leads, this one follows it (`metadata_follower`); replicas
 by `metadata_leader`, and what they ask of the quorum by `quorum_answers`.
 
 A disk that fails here is the end of the node: an append or a sync that did not work leaves it unknown what is in the
-log, and only a restart finds out. So is a committed record that cannot be replayed, which is told by its offset: the
-node would decide on other metadata than the cluster has. `failed` is told once; nothing is accepted after that.
+log, and only a restart finds out. So is a committed record that cannot be replayed, which is reported by its offset:
+the node would decide on other metadata than the cluster has. `failed` is called once; nothing is accepted after that.
 
-A listener that raises over what is committed is a fault of its own (`runtime.apart`), which is told with the records in
-question: the same ones would end every node of the cluster. The other listeners hear of them, and the replies go out.
+A listener that raises over what is committed is a fault of its own (`runtime.apart`), which is logged with the records
+in question: the same ones would end every node of the cluster. The other listeners hear of them, and the replies go
+out.
 
 One file because appending, gathering, flushing, committing and answering are one order, which a change to any of them
 must have in view.
@@ -62,11 +63,11 @@ from ottla.wire.message import Message
 
 
 class MetadataLogFailed(StorageError):
-    """The metadata log cannot be written, or what is in it not be taken up, so the node must stop."""
+    """The metadata log cannot be written, or its content not be applied, so the node must stop."""
 
 
-class TakenUp(NamedTuple):
-    """The records that listeners are told of: from `first_offset` to before `end_offset`, and of which kinds."""
+class Applied(NamedTuple):
+    """The records that listeners get: from `first_offset` to before `end_offset`, and of which kinds."""
 
     first_offset: int
     end_offset: int
@@ -364,7 +365,7 @@ class MetadataLog(Generic[ControllerT]):
         self.image.become(image)
         first_offset, self.committed_offset = self.committed_offset, snapshot.end_offset
         self._snapshotter.begin_after(read.last_contained_log_timestamp)
-        self._tell_listeners(delta, TakenUp(first_offset, snapshot.end_offset, {"a snapshot of the leader's": None}))
+        self._tell_listeners(delta, Applied(first_offset, snapshot.end_offset, {"a snapshot of the leader's": None}))
 
     def commit(self, offset: int) -> None:
         """Makes everything before `offset` known: first to the image, then to the listeners, then by the replies."""
@@ -373,7 +374,7 @@ class MetadataLog(Generic[ControllerT]):
         if not self.guarded(lambda: self._replay_to(offset, delta, kinds)):
             return
         if delta:
-            self._tell_listeners(delta, TakenUp(first_offset, self.committed_offset, kinds))
+            self._tell_listeners(delta, Applied(first_offset, self.committed_offset, kinds))
         self.apart(self._decisions.give_replies)
         if self.controller is None and self.raft.is_leader and self.committed_offset > self._epoch_start >= 0:
             self.guarded(lambda: self._decisions.activate(self._become_ready))
@@ -384,7 +385,7 @@ class MetadataLog(Generic[ControllerT]):
         self.apart(self._snapshotter.take_if_due)
 
     def caught_up_to(self, high_watermark: int) -> None:
-        """The leader has told its high watermark. The first time that this replica is as far, it is ready."""
+        """The leader has sent its high watermark. The first time that this replica is as far, it is ready."""
         if 0 < high_watermark <= self.committed_offset:
             self._become_ready()
 
@@ -397,8 +398,8 @@ class MetadataLog(Generic[ControllerT]):
         if ready is not None:
             ready()
 
-    def _tell_listeners(self, delta: MetadataDelta, taken_up: "TakenUp") -> None:
-        WORK.about = taken_up
+    def _tell_listeners(self, delta: MetadataDelta, applied: "Applied") -> None:
+        WORK.about = applied
         try:
             for listener in self._listeners:
                 self.apart(listener, delta)
@@ -445,7 +446,7 @@ class MetadataLog(Generic[ControllerT]):
         return apart(self._timers, callback, *arguments)
 
     def guarded(self, work: Callable[[], Any]) -> bool:
-        """Does something that the node cannot go on without; False, and the end of this log, if that fails."""
+        """Does something that the node cannot continue without; False, and the end of this log, if that fails."""
         try:
             work()
         except Exception as problem:

@@ -84,7 +84,7 @@ class Snapshotter:
     def _take(self) -> None:
         """Writes a snapshot of the image, which is everything committed, unless there is one or it must wait.
 
-        The image goes on changing, so a copy of it is what a worker makes records of, encodes and writes, one batch at
+        The image keeps changing, so a copy of it is what a worker makes records of, encodes and writes, one batch at
         a time. A copy of a million partitions takes a tenth of a second; their records, seconds and far more memory.
         """
         image, end_offset = self._log.image, self._log.committed_offset

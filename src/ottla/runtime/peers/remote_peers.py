@@ -54,7 +54,7 @@ class RemotePeers:
 
 # A client's request inside an Envelope, as a broker passes it on to the active controller (KIP-590).
 #
-# The controller answers for the client: it is told the client's principal, address and client id, and the request is in
+# The controller answers for the client: it gets the client's principal, address and client id, and the request is in
 # the client's version. What it answers is inside the envelope's response.
 
 _PRINCIPAL_VERSION: Final = 0

@@ -44,7 +44,7 @@ class _HalfOpen:
 
 
 class TlsListener:
-    """`name` is the listener's, for log lines. `refused` is told of every handshake that failed."""
+    """`name` is the listener's, for log lines. `refused` is notified of every handshake that failed."""
 
     def __init__(
         self,

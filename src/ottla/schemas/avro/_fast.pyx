@@ -1432,7 +1432,7 @@ cdef class Columns:
 
     def append_framed(self, content, offsets, Py_ssize_t first, Py_ssize_t last, dict bindings):
         """Rows `first` to `last` of values that begin with a zero and the id of their schema. `offsets`, of 32 bits, say
-        where in `content` each begins and ends. It goes on until a row that it cannot read: one whose id is not among
+        where in `content` each begins and ends. It continues until a row that it cannot read: one whose id is not among
         `bindings`, one that is not framed, or one whose bytes are wrong. Returns the row that it came to."""
         cdef Py_buffer data, ends
         cdef Cursor cursor

@@ -24,7 +24,7 @@ from ottla.schemas.json_text import utf_16_order
 from ottla.schemas.schema import Incompatibility, InvalidSchema, Limits, Rule
 
 MOST_INCOMPATIBILITIES: Final = 1_000
-"""A type that is used in many places counts in each, and types in types multiply. The rest is not told."""
+"""A type that is used in many places counts in each, and types in types multiply. The rest is not reported."""
 
 NAME_MISMATCH: Final = Rule(
     "NAME_MISMATCH",

@@ -42,7 +42,7 @@ class AvroType:
 
     @property
     def full_name(self) -> str:
-        """By which it is told from the other branches of a union: a named type's name, else the kind."""
+        """By which it is distinguished from the other branches of a union: a named type's name, else the kind."""
         return self.kind
 
     @property

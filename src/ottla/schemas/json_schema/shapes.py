@@ -650,7 +650,7 @@ class _Node:
 
 
 def _joined(base: str, target: str) -> str:
-    """`target` as seen from `base`. What is no URL at all is itself."""
+    """`target` as seen from `base`. Text that is not a URL stays as it is."""
     try:
         if "://" not in base and not base.startswith(("urn:", "mem:")):
             base = _BASE + base

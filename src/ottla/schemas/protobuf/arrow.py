@@ -3,7 +3,7 @@ a row.
 
 It was measured before anything of our own was written: 2 µs a row here, where messages of protobuf and `from_pylist`
 take 137. Enums are strings, `google.protobuf.Timestamp` is a moment in microseconds; fields of a oneof, and those
-that can be told to be missing, may be null. A record of a message that contains itself has no columns.
+that is seen to be missing, may be null. A record of a message that contains itself has no columns.
 
 All rows of a batch are decoded at once, so what is wrong with one shows in `finish`: it raises, or the row is null.
 """

@@ -203,7 +203,7 @@ def _json_ready(value: Any) -> Any:
 
 def _to_dict(message: Any) -> dict[str, Any]:
     """A message as a dict: fields by their names, numbers as numbers, bytes as bytes, enums by name, what is not set
-    left out if it can be told, else with its default."""
+    left out if it can be determined, else with its default."""
     value: dict[str, Any] = {}
     for field in message.DESCRIPTOR.fields:
         if field.has_presence and not field.is_repeated and not message.HasField(field.name):

@@ -8,7 +8,7 @@ Being allowed to READ, WRITE, DELETE or ALTER allows DESCRIBE too, and ALTER_CON
 be denied something says nothing about anything else.
 
 Decisions are remembered until a rule changes: a client asks the same thing with each request. `version` tells
-others who remember what they were told.
+others who remember the answers.
 
 Until the rules are known (`is_ready`), only super users may do something: an answer could be wrong.
 """

@@ -132,5 +132,5 @@ def failed(problem: Any) -> GssFailed:
     """What the library raised, in the words of Kerberos."""
     minor = getattr(problem, "min_code", 0)
     # The major code of what Kerberos itself says is always the same: "Unspecified GSS failure".
-    told = "; ".join(problem.get_all_statuses(minor, False)) if minor else str(problem)
-    return GssFailed(told, may_pass=minor & 0xFFFFFFFF == _KDC_UNREACHABLE)
+    text = "; ".join(problem.get_all_statuses(minor, False)) if minor else str(problem)
+    return GssFailed(text, may_pass=minor & 0xFFFFFFFF == _KDC_UNREACHABLE)

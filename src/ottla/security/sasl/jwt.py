@@ -83,7 +83,7 @@ def _checked(claims: Mapping[str, Any], expected: Expected, now_ms: int, *, need
         raise WrongToken(f"its claim {expected.name_claim} names nobody")
     scope = _words(claims.get(expected.scope_claim), split=True)
     if not set(expected.scope) <= set(scope):
-        raise WrongToken("it has not the scope that is required")
+        raise WrongToken("it lacks the required scope")
     return Token(name, expires_ms, scope)
 
 

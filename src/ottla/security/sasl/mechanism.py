@@ -24,7 +24,7 @@ class SaslError(OttlaError):
 
 
 class AuthenticationFailed(SaslError):
-    """The client is not who it says it is. Its message may be told to the client: it gives nothing away."""
+    """The client is not who it says it is. Its message may be sent to the client: it gives nothing away."""
 
 
 class ServerMechanism(Protocol):

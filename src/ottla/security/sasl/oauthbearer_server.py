@@ -1,7 +1,7 @@
 """A server's end of OAUTHBEARER (RFC 7628, KIP-255): it believes a token, or tells why not in JSON.
 
-A client that is told why answers with one byte, and is refused then. What is wrong with its token it is not told: the
-reason is in our log.
+A client that gets the reason answers with one byte, and is refused then. What is wrong with its token it does not
+learn: the reason is in our log.
 """
 
 from collections.abc import Callable

@@ -42,14 +42,14 @@ class ScramClient:
         return (GS2_HEADER + self._bare).encode()
 
     def _final(self, challenge: bytes | None) -> bytes | None:
-        scram, told = self._scram, parse_server_first(challenge or b"")
-        if not told.nonce.startswith(self._nonce) or told.nonce == self._nonce:
+        scram, message = self._scram, parse_server_first(challenge or b"")
+        if not message.nonce.startswith(self._nonce) or message.nonce == self._nonce:
             raise SaslError("Invalid server nonce: does not start with client nonce")
-        if not scram.min_iterations <= told.iterations <= scram.max_iterations:
+        if not scram.min_iterations <= message.iterations <= scram.max_iterations:
             bounds = f"{scram.min_iterations} to {scram.max_iterations}"
-            raise SaslError(f"Requested iterations {told.iterations} are not among the {bounds} of {self.name}")
-        salted = scram.salted_password(self._password, told.salt, told.iterations)
-        without_proof = f"c={encoded(GS2_HEADER.encode())},r={told.nonce}"
+            raise SaslError(f"Requested iterations {message.iterations} are not among the {bounds} of {self.name}")
+        salted = scram.salted_password(self._password, message.salt, message.iterations)
+        without_proof = f"c={encoded(GS2_HEADER.encode())},r={message.nonce}"
         auth_message = f"{self._bare},{(challenge or b'').decode()},{without_proof}".encode()
         client_key = scram.client_key(salted)
         signature = scram.signature(scram.stored_key(client_key), auth_message)
@@ -58,10 +58,10 @@ class ScramClient:
         return f"{without_proof},p={encoded(exclusive_or(client_key, signature))}".encode()
 
     def _end(self, challenge: bytes | None) -> bytes | None:
-        told = parse_server_final(challenge or b"")
-        if told.error is not None:
-            raise SaslError(f"Sasl authentication using {self.name} failed with error: {told.error}")
-        if not compare_digest(told.signature, self._expected):
+        message = parse_server_final(challenge or b"")
+        if message.error is not None:
+            raise SaslError(f"Sasl authentication using {self.name} failed with error: {message.error}")
+        if not compare_digest(message.signature, self._expected):
             raise SaslError("Invalid server signature in server final message")
         self.is_complete = True
         self._step = self._over

@@ -13,5 +13,5 @@
     distinguished_names   the name of a certificate's subject, as Java writes it
     principal_mapping     from that name to a principal's (`ssl.principal.mapping.rules`)
 
-OpenSSL is loaded by whoever makes a context, and not before. Import from the modules.
+OpenSSL is loaded with the first context, and not before. Import from the modules.
 """

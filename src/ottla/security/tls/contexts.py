@@ -1,7 +1,7 @@
 """From `ssl.*` settings to the context that TLS connections are made with.
 
 Contexts know nothing of Kafka: what Java's TLS would do with the same settings is done here with OpenSSL's means. A
-certificate in the trust store is trusted whoever signed it, as in Java. Nothing is resumed in TLS 1.3, so that
+certificate in the trust store is trusted whatever signed it, as in Java. Nothing is resumed in TLS 1.3, so that
 certificates are checked with every connection, and connections are never negotiated a second time.
 """
 
@@ -56,7 +56,7 @@ def client_context(values: Mapping[str, Value], material: Material | None = None
 
 
 def allowed_suites(values: Mapping[str, Value]) -> frozenset[str] | None:
-    """The suites of TLS 1.3 that a connection may have got, or None for any: they cannot be told to OpenSSL before
+    """The suites of TLS 1.3 that a connection may have got, or None for any: OpenSSL cannot be given them before
     Python 3.15, so a connection with another one is given up once that is known.
     """
     chosen = TLS_1_3.intersection(_items(values, "ssl.cipher.suites"))

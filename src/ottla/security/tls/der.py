@@ -6,7 +6,6 @@ Certificates come here after OpenSSL has checked them. What is malformed all the
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-OBJECT_ID: Final = 0x06
 _LONG_FORM: Final = 0x80
 _MOST_LENGTH_BYTES: Final = 4
 

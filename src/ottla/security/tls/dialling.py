@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class TlsDialer:
     """Connects with `context()`, which is asked every time: certificates and settings change while a program runs.
 
-    `suites()` are the cipher suites that may be used, as they are then; None is any. `told` hears of every handshake
-    that failed: to whom, and why. `scratch` is as for `Handshake`.
+    `suites()` are the cipher suites that may be used, as they are then; None is any. `heard` is called after every
+    handshake that failed: to whom, and why. `scratch` is as for `Handshake`.
     """
 
     def __init__(
@@ -25,14 +25,14 @@ class TlsDialer:
         context: "Callable[[], ssl.SSLContext]",
         later: "Later",
         suites: "Callable[[], frozenset[str] | None]",
-        told: Callable[[str, OSError], None] | None = None,
+        heard: Callable[[str, OSError], None] | None = None,
         scratch: memoryview | None = None,
     ) -> None:
         self._dialer = dialer
         self._context = context
         self._later = later
         self._suites = suites
-        self._told = told
+        self._heard = heard
         self._scratch = scratch
 
     def dial(
@@ -46,8 +46,8 @@ class TlsDialer:
         failed: Callable[[OSError], None],
     ) -> "TlsDialling":
         def on_refused(problem: OSError) -> None:
-            if self._told is not None:
-                self._told(f"{host}:{port}", problem)
+            if self._heard is not None:
+                self._heard(f"{host}:{port}", problem)
             failed(problem)
 
         def shake_hands(transport: Transport) -> "Handshake":

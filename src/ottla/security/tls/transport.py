@@ -47,7 +47,7 @@ def broken(problem: ssl.SSLError) -> OSError:
 class TlsTransport:
     """After its handshake: see `handshake`. `peer_certificate` is in DER, and None if the other side showed none.
 
-    `told` makes of OpenSSL's words what is raised.
+    `failure` makes of OpenSSL's words what is raised.
     """
 
     __slots__ = (
@@ -63,9 +63,9 @@ class TlsTransport:
         "_unsent",
         "_unsent_plain_bytes",
         "_watcher",
+        "failure",
         "peer_host",
         "peer_principal",
-        "told",
     )
 
     can_send_files = False
@@ -81,7 +81,7 @@ class TlsTransport:
     ) -> None:
         self.peer_host = inner.peer_host
         self.peer_principal: str | None = None
-        self.told: Callable[[ssl.SSLError], OSError] = broken
+        self.failure: Callable[[ssl.SSLError], OSError] = broken
         self._inner = inner
         self._tls = tls
         self._incoming = incoming
@@ -118,7 +118,7 @@ class TlsTransport:
             raise BlockingIOError from None
         except ssl.SSLError as problem:
             self._tell_alert()
-            raise self.told(problem) from problem
+            raise self.failure(problem) from problem
 
     def _receive_into(self, buffer: bytearray | memoryview) -> int:
         size = len(buffer)
@@ -216,7 +216,7 @@ class TlsTransport:
             while done < size:
                 done += self._tls.write(data[done : done + _RECORD_BYTES])
         except ssl.SSLError as problem:
-            raise self.told(problem) from problem
+            raise self.failure(problem) from problem
         return size
 
     def _send_encrypted(self, plain_bytes: int) -> bool:
@@ -244,7 +244,7 @@ class TlsTransport:
         except ssl.SSLWantReadError:
             return problem
         except ssl.SSLError as said:
-            return self.told(said)
+            return self.failure(said)
         except OSError:
             return problem
         return problem

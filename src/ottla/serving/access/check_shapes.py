@@ -1,6 +1,6 @@
 """Checks that many APIs share: of the whole request, and of its entries one by one.
 
-Entries that are refused are taken out of the request. The rest goes on to the handler, and the refused ones are added
+Entries that are refused are taken out of the request. The rest goes to the handler, and the refused ones are added
 to its reply. If none is left there is nothing to ask the handler.
 """
 
@@ -29,8 +29,8 @@ def on_cluster(*operations: AclOperation, words: str | None = None) -> Check:
         if any(rights.allow_cluster(one, tell=False) for one in others) or rights.allow_cluster(last):
             question.pass_on()
         else:
-            told = rights.missing(last) if words is None else words or None
-            question.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, told)
+            refusal = rights.missing(last) if words is None else words or None
+            question.refuse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, refusal)
 
     return check
 
@@ -106,12 +106,12 @@ def check_each(
     if not refused:
         question.pass_on()
         return
-    told = refusal_response(with_entries(question.request, asked, refused), question.version, error, words)
+    refusal = refusal_response(with_entries(question.request, asked, refused), question.version, error, words)
     if not allowed:
-        question.respond(told)
+        question.respond(refusal)
         return
     rest = with_entries(question.request, asked, allowed)
-    question.proceed(rest, joined(question.respond, answers, getattr(told, answers)))
+    question.proceed(rest, joined(question.respond, answers, getattr(refusal, answers)))
 
 
 def divide(entries: Any, is_allowed: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:

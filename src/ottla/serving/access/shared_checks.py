@@ -18,7 +18,7 @@ _OF_THE_CLUSTER = (ResourceType.BROKER, ResourceType.BROKER_LOGGER, ResourceType
 
 
 def describe_cluster(rights: Rights, question: Question) -> None:
-    """Open to all; what the client may do with the cluster is told if it asks."""
+    """Open to all; what the client may do with the cluster is in the reply if it asks."""
 
     def reply(response: Any) -> None:
         if question.request.include_cluster_authorized_operations and not response.error_code:
@@ -54,11 +54,11 @@ def check_resources(
     if not any(errors):
         question.pass_on()
         return
-    told: Any = refusal_response(question.request, question.version, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    for answer, error in zip(getattr(told, answers), errors, strict=True):
+    refusal: Any = refusal_response(question.request, question.version, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    for answer, error in zip(getattr(refusal, answers), errors, strict=True):
         answer.error_code, answer.error_message = error, _words(error)
     if all(errors):
-        question.respond(told)
+        question.respond(refusal)
         return
 
     def reply(response: Any) -> None:
@@ -66,7 +66,7 @@ def check_resources(
         answered = iter(getattr(response, answers))
         joined = [
             denied if error else next(answered, None)
-            for denied, error in zip(getattr(told, answers), errors, strict=True)
+            for denied, error in zip(getattr(refusal, answers), errors, strict=True)
         ]
         setattr(response, answers, [one for one in joined if one is not None])
         question.respond(response)
@@ -76,7 +76,7 @@ def check_resources(
 
 
 def _error(rights: Rights, operation: AclOperation, resource: Any) -> ErrorCode:
-    """What is of no known kind is told so by the handler."""
+    """What is of no known kind is refused by the handler."""
     kind, name = resource.resource_type, resource.resource_name
     if kind == ResourceType.TOPIC:
         return ErrorCode.NONE if rights.allow_topic(operation, name) else ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -1,6 +1,6 @@
 """What the pipeline has written, as a reader of committed records sees it.
 
-`repeated` counts what exactly once rules out: a window that is told twice, a bidder's record that says nothing new.
+`repeated` counts what exactly once rules out: a window that is emitted twice, a bidder's record that says nothing new.
 """
 
 import json

@@ -93,7 +93,7 @@ class Showing:
         self._deadline_s = time.monotonic() + settings.events / settings.rate + GIVE_UP_AFTER_S
 
     def live(self) -> float:
-        """The auction house is open; half-way the pipeline is killed. Returns how long it took until all was told."""
+        """The auction house is open; half-way the pipeline is killed. Returns how long it took until all was there."""
         settings, house = self._settings, self._house
         self._screen.tell(
             f"Auctions: {settings.events:,} events, {settings.rate:,.0f} a second; of 50 one is a person, "
@@ -143,7 +143,7 @@ class Showing:
         """Leaves everything running until the Ctrl-C that it raises."""
         bootstrap = self._node.bootstrap
         self._screen.tell(
-            f"Kept: the node at {bootstrap} and the pipeline go on. Look at them with\n"
+            f"Kept: the node at {bootstrap} and the pipeline continue. Look at them with\n"
             f"    ottla top -b {bootstrap}\n"
             f"    ottla tail -b {bootstrap} {PRICES}\n"
             "Ctrl-C ends both."

@@ -52,9 +52,9 @@ def differences(answers: "Answers", prices: Prices, bidders: Bidders) -> list[st
     return found
 
 
-def _compared(what: str, told: Mapping[K, Bids], wanted: Mapping[K, Bids]) -> Iterator[str]:
-    missing, foreign = wanted.keys() - told.keys(), told.keys() - wanted.keys()
-    wrong = {key for key in wanted.keys() & told.keys() if told[key] != wanted[key]}
+def _compared(what: str, seen: Mapping[K, Bids], wanted: Mapping[K, Bids]) -> Iterator[str]:
+    missing, foreign = wanted.keys() - seen.keys(), seen.keys() - wanted.keys()
+    wrong = {key for key in wanted.keys() & seen.keys() if seen[key] != wanted[key]}
     for problem, keys in (("are missing", missing), ("should not be there", foreign), ("are wrong", wrong)):
         if keys:
             yield f"{len(keys)} {what} of {len(wanted)} {problem}, {next(iter(keys))} for example"

@@ -15,6 +15,6 @@ def reason(exception: str) -> str:
     tracebacks = [number for number, line in enumerate(lines) if _TRACEBACK in line]
     if not tracebacks:
         return lines[0] if lines else "Spark does not say why"
-    told = lines[tracebacks[-1] + 1 :]
+    report = lines[tracebacks[-1] + 1 :]
     # Python indents the frames of its stack; the error is the first line after them, more lines may follow.
-    return next((line for line in told if not line.startswith(" ")), lines[0])
+    return next((line for line in report if not line.startswith(" ")), lines[0])

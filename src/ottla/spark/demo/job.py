@@ -93,8 +93,8 @@ class Job:
             os.killpg(process.pid, how)
         process.wait(STOP_TIMEOUT_S)
 
-    def _listen(self, process: "subprocess.Popen[str]", told: IO[str]) -> None:
-        for line in told:
+    def _listen(self, process: "subprocess.Popen[str]", output: IO[str]) -> None:
+        for line in output:
             if process is not self._process:
                 return
             try:

@@ -2,12 +2,13 @@
 
 Two queries, from topic to topic, exactly once:
 
-- bids joined with their auctions while these are open, and of that the average price by category and window, told once
+- bids joined with their auctions while these are open, and of that the average price by category and window, emitted
+  once
   when the window has closed;
 - how much each bidder has bid, as a changelog: one record whenever it has changed.
 
-Its state and its progress are under DIRECTORY, so that it goes on where a killed one was. It prints a line of JSON for
-each micro-batch, and ends when its standard input does.
+Its state and its progress are under DIRECTORY, so that it continues where a killed one was. It prints a line of JSON
+for each micro-batch, and ends when its standard input does.
 """
 
 import json
@@ -75,7 +76,7 @@ def start(spark: SparkSession, bootstrap: str, directory: str) -> "list[Streamin
     ]
 
 
-class _Told(StreamingQueryListener):
+class _Reports(StreamingQueryListener):
     """Prints what each micro-batch did."""
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
@@ -120,7 +121,7 @@ def main(bootstrap: str, directory: str) -> None:
         },
     )
     spark.sparkContext.setLogLevel("ERROR")
-    spark.streams.addListener(_Told())
+    spark.streams.addListener(_Reports())
     queries = start(spark, bootstrap, directory)
     _tell(state="ready")
     sys.stdin.read()

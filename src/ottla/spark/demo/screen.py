@@ -55,7 +55,7 @@ class PlainScreen:
         bidder = f", top bidder {best[0][0]} with {best[0][1].total / 100:,.2f}" if best else ""
         print(
             f"    {scene.sent:>9,} of {scene.events:,} events; pipeline {scene.job.state}, "
-            f"{scene.job.batches} batches; {len(scene.answers.prices)} windows told{bidder}",
+            f"{scene.job.batches} batches; {len(scene.answers.prices)} windows closed{bidder}",
             flush=True,
         )
 

@@ -24,7 +24,7 @@ _AVERAGE: Final = StructType(
 
 
 def average_closing_price(of: Streams) -> DataFrame:
-    """`category`, `price` and the number of `auctions`; streaming, a category is told again whenever one has closed."""
+    """`category`, `price` and the number of `auctions`; streaming, a category comes again whenever one has closed."""
     if not of.bids.isStreaming:
         return _of_complete(of)
     opened = of.auctions.withWatermark("time", GRACE).select(

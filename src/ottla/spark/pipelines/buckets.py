@@ -196,7 +196,7 @@ def load_state(stored: bytes) -> tuple[dict[Any, Any], dict[Any, int], int | Non
     if version > _VERSION:
         raise ValueError(
             f"the checkpoint has state of version {version}, and this ottla knows versions up to {_VERSION}: "
-            "a newer ottla has run this query; go on with that, or with a checkpoint from before"
+            "a newer ottla has run this query; continue with that version, or with a checkpoint from before"
         )
     entries, due_ms, armed_ms = state
     return entries, due_ms, armed_ms

@@ -3,7 +3,7 @@
 Theory of operation. A row of the left table lives with its key, but must hear of changes of the row that it points
 to, which lives elsewhere. So there are two steps (Kafka Streams has the same idea, KIP-213). The first keeps the
 foreign key of each left row; when it changes, the row leaves the old one and subscribes to the new. The second, by
-foreign key, keeps the right row and its subscribers. A row that has moved is told by its new place only, so that the
+foreign key, keeps the right row and its subscribers. A row that has moved is emitted by its new place only, so that the
 old place cannot overtake it; both steps see a micro-batch as a whole and tell how it ends.
 """
 
@@ -19,7 +19,7 @@ from ottla.spark.pipelines.opaque import packed, packed_type
 from ottla.spark.pipelines.table_joins import How, is_pair, opened_pair, pair_type
 from ottla.spark.pipelines.tables import ordinal
 
-LEAVE: Final = 0  # the row points elsewhere now, and is told from there
+LEAVE: Final = 0  # the row points elsewhere now, and is emitted from there
 REMOVE: Final = 1  # the row is deleted
 SUBSCRIBE: Final = 2
 MOVE_IN: Final = 3  # as subscribe, but readers may know a pair of this row already

@@ -3,7 +3,7 @@
 Every row ends a window, the `size` before it; and begins one just after it, if other rows follow within `size`. So
 each different set of rows that lie within `size` of each other is seen in one window (KIP-450). Spark has no such
 windows (what it calls sliding is called hopping here), so it is state with timers: a key's rows are kept until the
-watermark has passed the last window that they can be in. A window is told once, when it has closed; times are
+watermark has passed the last window that they can be in. A window is emitted once, when it has closed; times are
 milliseconds.
 """
 
@@ -66,7 +66,7 @@ def sliding(
 
 
 class _Sliding(Operator):
-    """The rows of each key, ordered by time, and up to where its windows have been told."""
+    """The rows of each key, ordered by time, and up to where its windows have been emitted."""
 
     def __init__(self, size_ms: int) -> None:
         self._size_ms = size_ms
@@ -88,9 +88,9 @@ class _Sliding(Operator):
     def on_due(self, bucket: Bucket, keys: list[Any], now: Now) -> Iterator[tuple[Any, ...]]:
         closed_ms = now.watermark_ms - 1  # a row of the watermark's own millisecond may still come
         for key in keys:
-            times, values, told_ms = bucket.entries[key]
+            times, values, emitted_ms = bucket.entries[key]
             for start_ms, end_ms in self._windows(times):
-                if told_ms < end_ms <= closed_ms:
+                if emitted_ms < end_ms <= closed_ms:
                     first, last = bisect_left(times, start_ms), bisect_right(times, end_ms)
                     yield key, start_ms, end_ms, values[first:last]
             gone = bisect_left(times, closed_ms - self._size_ms)
@@ -113,6 +113,6 @@ class _Sliding(Operator):
 
     def _arm(self, bucket: Bucket, key: Any) -> None:
         """Wakes the key when its next window closes, or when its rows can be forgotten."""
-        times, _, told_ms = bucket.entries[key]
-        ends = [end_ms for _, end_ms in self._windows(times) if end_ms > told_ms]
+        times, _, emitted_ms = bucket.entries[key]
+        ends = [end_ms for _, end_ms in self._windows(times) if end_ms > emitted_ms]
         bucket.due_ms[key] = (min(ends) if ends else times[-1] + self._size_ms + 1) + 1

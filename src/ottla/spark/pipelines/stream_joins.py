@@ -24,7 +24,7 @@ def stream_stream(
     """Pairs of rows that are equal in `on`, where the right row is at most `before` earlier and `after` later.
 
     Each side's rows are kept until no partner can come any more: the watermark of the other side has passed. A row
-    without a partner, in the outer joins, is told then. Null is equal to nothing: a row with a null in `on` has no
+    without a partner, in the outer joins, is emitted then. Null is equal to nothing: a row with a null in `on` has no
     partner. A row without its time is dropped, and counted (`dropped_rows.py`): no watermark would ever pass it, so the
     state would keep it for ever. The sides' other columns must have different names. For output mode append.
     """

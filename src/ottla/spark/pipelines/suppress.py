@@ -1,6 +1,6 @@
 """Holding changes back: until their window has closed, or for some time.
 
-Windows that Spark itself computes are told once when they close, in output mode append; that needs nothing of this.
+Windows that Spark itself computes are emitted once when they close, in output mode append; that needs nothing of this.
 Here is for changes that come from elsewhere, a topic of updates for instance, of which only the last of each key is
 wanted.
 """
@@ -30,7 +30,7 @@ def until_closed(
 ) -> DataFrame:
     """The last change of each key, when the watermark of `time` has passed the key's `closes` (a timestamp).
 
-    A change that comes after that is dropped. A null value takes the key back: nothing is told of it. Keys should
+    A change that comes after that is dropped. A null value takes the key back: nothing is emitted. Keys should
     contain their window: a key closes once. A change without a key, an order, a time or `closes` is dropped
     (`dropped_rows.py`).
     """
@@ -47,7 +47,7 @@ def until_time_limit(
     order: str | None = "offset",
     buckets: int = BUCKETS,
 ) -> DataFrame:
-    """At most one change of each key in `limit_ms`: the last one, told that long after the first that was held back.
+    """At most one change of each key in `limit_ms`: the last one, emitted that long after the first that was held back.
 
     Deletes are changes like others; a change without a key or an order is dropped (`dropped_rows.py`).
     Time is the machine's; the trigger decides how exactly it is kept.
@@ -76,8 +76,8 @@ def _held(
         packed(F.col(value), kind).alias("value"),
     )
     output = StructType([StructField("key", packed_type(key_type)), StructField("value", packed_type(kind))])
-    told = in_buckets(shaped, F.col("key"), operator, output, buckets=buckets, time_mode=time_mode, order=(1,))
-    return told.select(unpacked(F.col("key"), key_type).alias(key), unpacked(F.col("value"), kind).alias(value))
+    emitted = in_buckets(shaped, F.col("key"), operator, output, buckets=buckets, time_mode=time_mode, order=(1,))
+    return emitted.select(unpacked(F.col("key"), key_type).alias(key), unpacked(F.col("value"), kind).alias(value))
 
 
 class _UntilClosed(Operator):

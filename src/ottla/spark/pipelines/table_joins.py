@@ -3,7 +3,7 @@
 Spark joins a stream with a snapshot and with another stream, but not with a table that changes. These do, with state
 for a bucket of keys at a time (`buckets.py`). Tables are as `tables.py` says: `key`, `value` or null, and an order.
 What a join of tables yields is a table again: `key` and `value`, a struct of `left` and `right`, or null when the
-pair is gone. Within one micro-batch a key is told once, as it is in the end. All are for output mode append, and can
+pair is gone. Within one micro-batch a key is emitted once, as it is in the end. All are for output mode append, and can
 follow each other: give the next one `order=None`.
 """
 

@@ -204,7 +204,7 @@ class _Totals(Operator):
                 if old is not None:
                     yield (group, 0, *[None] * len(self._kinds), False)
             elif totals != old:
-                yield (group, totals[0], *self._told(totals[1:]), True)
+                yield (group, totals[0], *self._emitted(totals[1:]), True)
 
-    def _told(self, sums: list[Any]) -> list[Any]:
+    def _emitted(self, sums: list[Any]) -> list[Any]:
         return [total if _fits(kind, total) else None for kind, total in zip(self._kinds, sums, strict=True)]

@@ -23,7 +23,7 @@ def write_updates(
     """A writer to be started: give it a `checkpointLocation`, a name and a trigger as any other.
 
     `records` are rows as the sink takes them, from `to_records` for example; `options` are those of the sink. What is
-    wrong with either is told here, and not by the first micro-batch. In output mode complete each batch writes all.
+    wrong with either is reported here, and not by the first micro-batch. In output mode complete each batch writes all.
     """
     given = {name: str(value) for name, value in {"delivery": Delivery.EXACTLY_ONCE.value, **options}.items()}
     checked = read_sink_options(Options(given, Use.BATCH_WRITE), Delivery.EXACTLY_ONCE)

@@ -2,7 +2,7 @@
 rows.
 
 A window is open until the watermark passes its end: the highest time seen, less the `grace`. Output mode decides what
-is told. In `append` a window is told once, when it has closed (Kafka Streams' `suppress(untilWindowCloses)`); in
+is emitted. In `append` a window is emitted once, when it has closed (Kafka Streams' `suppress(untilWindowCloses)`); in
 `update` whenever it has changed. A row that comes after its window has closed is dropped, and counted in the query's
 progress (`numRowsDroppedByWatermark`). So is a row without a time, under `observedMetrics`. Two other policies:
 

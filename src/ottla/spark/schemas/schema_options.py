@@ -137,8 +137,8 @@ def kept_registry(settings: RegistrySettings) -> "SchemaRegistryClient":
         try:
             _kept[key] = SchemaRegistryClient(dict(settings))
         except ConfigError as wrong:
-            told = "; ".join(f"option {REGISTRY_PREFIX}{problem}" for problem in wrong.problems)
-            raise OptionError(told) from None
+            complaints = "; ".join(f"option {REGISTRY_PREFIX}{problem}" for problem in wrong.problems)
+            raise OptionError(complaints) from None
         except OttlaError as problem:
             raise OptionError(f"options {REGISTRY_PREFIX}…: {problem}") from None
     return _kept[key]

@@ -1,7 +1,7 @@
 """What Spark calls for `df.write`: `write` in every task, `commit` or `abort` on the driver.
 
 Within `foreachBatch`, `delivery` = exactly-once makes a write part of the query's batch: a replay finds it done.
-Several writes of one batch are told apart by their topic, or by the option `writeName`.
+Several writes of one batch are distinguished by their topic, or by the option `writeName`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -59,7 +59,7 @@ def check_reachable(settings: Mapping[str, str]) -> None:
 
 
 class FetchedBatches(NamedTuple):
-    """A piece of a partition's log. `aborted` is only told to a read-committed fetch."""
+    """A piece of a partition's log. only a read-committed fetch gets `aborted`."""
 
     log_start_offset: int
     high_watermark: int
@@ -168,17 +168,17 @@ async def _fetch(
     return (await asking.each("fetch", [partition], by_leader(asking, ask, deadline), deadline))[partition]
 
 
-def _fetched(partition: TopicPartition, told: Any) -> Outcome[FetchedBatches]:
-    if told.error_code == OffsetOutOfRange.code:
-        return OffsetOutOfRange(f"the log of {partition} begins at offset {told.log_start_offset}")
-    if told.error_code:
-        return error_for(told.error_code, f"reading {partition}")
+def _fetched(partition: TopicPartition, answer: Any) -> Outcome[FetchedBatches]:
+    if answer.error_code == OffsetOutOfRange.code:
+        return OffsetOutOfRange(f"the log of {partition} begins at offset {answer.log_start_offset}")
+    if answer.error_code:
+        return error_for(answer.error_code, f"reading {partition}")
     return FetchedBatches(
-        told.log_start_offset,
-        told.high_watermark,
-        told.last_stable_offset,
-        frozenset((one.producer_id, one.first_offset) for one in told.aborted_transactions or ()),
-        _writable(told.records or b""),
+        answer.log_start_offset,
+        answer.high_watermark,
+        answer.last_stable_offset,
+        frozenset((one.producer_id, one.first_offset) for one in answer.aborted_transactions or ()),
+        _writable(answer.records or b""),
     )
 
 

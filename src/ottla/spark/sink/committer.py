@@ -54,7 +54,8 @@ class CheckpointWentBack(KafkaError):
 
     As when a checkpoint was restored from a backup, or files were deleted from it. Nothing of the batch is written.
     Start the query with the checkpoint that belongs to the output; or with a new `checkpointLocation` and the
-    `startingOffsets` from which it is to go on: a query with a new checkpoint is a new query, and writes what it reads.
+    `startingOffsets` from which it is to continue: a query with a new checkpoint is a new query, and writes what it
+    reads.
     """
 
 
@@ -63,9 +64,10 @@ class OtherRows(CheckpointWentBack):
 
     Either its checkpoint is older than its output, or somebody else has written a decision for it: this batch is in no
     topic. Start the query with the checkpoint that belongs to the output, or with a new `checkpointLocation` and the
-    `startingOffsets` from which it is to go on. Or the query computes other rows each time: `rand` and `uuid`, sums of
-    floating-point numbers, `first` and `collect_list` after a shuffle, a table that was joined and has changed since.
-    Then the batch is in the topic as it was decided: set option `replayCheck` to `count`, and such a batch is left so.
+    `startingOffsets` from which it is to continue. Or the query computes other rows each time: `rand` and `uuid`, sums
+    of floating-point numbers, `first` and `collect_list` after a shuffle, a table that was joined and has changed
+    since. Then the batch is in the topic as it was decided: set option `replayCheck` to `count`, and such a batch is
+    left so.
     """
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class LostRows(KafkaError):
     """Rows of a decided batch were aborted by the broker, and the log no longer has them.
 
-    Retention or compaction has taken them. Set `failOnDataLoss` to false to go on without them; raise the topic's
+    Retention or compaction has taken them. Set `failOnDataLoss` to false to continue without them; raise the topic's
     `retention.ms` or `min.compaction.lag.ms`, or `kafka.transaction.timeout.ms`, to keep it from happening again.
     """
 

@@ -1,8 +1,8 @@
 """The topic of decisions: one compacted record for each query.
 
-Whoever reads it after it has fenced the query's older drivers sees the query's last decision, and no other can follow
-but its own. Records are read uncommitted, and each one counts when its producer's commit marker is met: other queries
-share the partition, and one of their transactions that hangs must not hide what lies behind it.
+A driver that reads it after it has fenced the query's older drivers sees the query's last decision, and no other can
+follow but its own. Records are read uncommitted, and each one counts when its producer's commit marker is met: other
+queries share the partition, and one of their transactions that hangs must not hide what lies behind it.
 """
 
 from typing import Final, NamedTuple
@@ -27,8 +27,8 @@ _CONFIG: Final = {
 class WrongDecision(KafkaError):
     """The query's topic of decisions has a record that no driver of this query has written.
 
-    Nothing is written on its word. Whoever may write to that topic can stop the query: give the job a topic of its own
-    (options `decisionsTopic` and `transactionalIdPrefix`) and let only the job write to it.
+    Nothing is written on its word. A principal that may write to that topic can stop the query: give the job a topic of
+    its own (options `decisionsTopic` and `transactionalIdPrefix`) and let only the job write to it.
     """
 
 

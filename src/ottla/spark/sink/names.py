@@ -1,8 +1,8 @@
 """What the sink calls its topics and transactions in the cluster. Options change it, so that ACLs can keep jobs apart.
 
-Whoever may write to a query's topic of decisions can stop the query, and whoever may use its transactional ids can end
-its transactions. Jobs that must not touch each other get names of their own: `{query}` in a topic's name stands for
-the query's id, and a topic that is named so belongs to one query.
+A principal that may write to a query's topic of decisions can stop the query, and one that may use its transactional
+ids can end its transactions. Jobs that must not touch each other get names of their own: `{query}` in a topic's name
+stands for the query's id, and a topic that is named so belongs to one query.
 """
 
 from typing import Final, NamedTuple

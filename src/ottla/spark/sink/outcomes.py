@@ -32,10 +32,10 @@ class Ends(NamedTuple):
 def commit_all(access: ClusterAccess, transactions: Iterable[TaskTransaction]) -> Ends:
     """Commits those that can be, and tells which were aborted before. Any number of drivers may do so, at any time."""
     wanted = tuple(transactions)
-    told = access.end_transactions(wanted, commits=True)
+    ended = access.end_transactions(wanted, commits=True)
     committed, aborted = [], []
     for one in wanted:
-        error = told[one.transactional_id]
+        error = ended[one.transactional_id]
         if error is None or (not _is_aborted(error) and _is_committed_in_log(access, one, error)):
             committed.append(one)
         else:
@@ -55,7 +55,7 @@ def _is_committed_in_log(access: ClusterAccess, transaction: TaskTransaction, er
         is_aborted = _is_aborted_in_log(access, piece, transaction.producer_id)
         if is_aborted is not None:
             return not is_aborted
-    return False  # nobody knows any more: that the rows cannot be read back either has to be told
+    return False  # nobody knows any more: that the rows cannot be read back either has to be reported
 
 
 def _is_aborted_in_log(access: ClusterAccess, piece: Piece, producer_id: int) -> bool | None:

@@ -10,7 +10,7 @@ from ottla.spark.plain_errors import tells_plainly
 from ottla.spark.source.filters import PushedFilters
 from ottla.spark.source.lookups import Lookups
 from ottla.spark.source.offsets_json import Offsets
-from ottla.spark.source.probing_fetches import Scout
+from ottla.spark.source.probing_fetches import Prober
 from ottla.spark.source.ranges import OffsetRange, TaskRanges, ranges_between, tasks_for
 from ottla.spark.source.source_options import SourceOptions
 from ottla.spark.source.task import RowReading, read_rows
@@ -52,11 +52,11 @@ class BatchReader(DataSourceReader):
         )
 
     def _bytes_by_topic(self, ranges: Sequence[OffsetRange]) -> Mapping[str, float]:
-        scout = Scout(self._options.client)
+        prober = Prober(self._options.client)
         try:
-            return scout.bytes_by_topic(ranges)
+            return prober.bytes_by_topic(ranges)
         finally:
-            scout.close()
+            prober.close()
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         if isinstance(partition, TaskRanges):  # Spark makes an empty one where there is nothing to read

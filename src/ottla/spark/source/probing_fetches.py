@@ -21,7 +21,7 @@ _WEIGHING_PATIENCE_S: Final = 2.0
 """Tasks can do without the answer."""
 
 
-class Scout:
+class Prober:
     """One query's, made when it is first needed."""
 
     def __init__(self, client_settings: Mapping[str, str]) -> None:
@@ -60,7 +60,7 @@ class Scout:
             try:
                 found[partition] = self._made().bytes_per_offset(partition, begin, patience_s)
             except KafkaError:
-                continue  # what was lost is told by those who read it
+                continue  # what was lost is reported by those who read it
         return found
 
     def bytes_by_topic(self, ranges: Sequence[OffsetRange]) -> Mapping[str, float]:

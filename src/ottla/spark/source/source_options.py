@@ -113,7 +113,7 @@ def _subscription(
             re.compile(pattern)
         except re.error as problem:
             raise OptionError(
-                f"option subscribePattern is {pattern!r}, which is no regular expression: {problem}"
+                f"option subscribePattern is {pattern!r}, which is not a regular expression: {problem}"
             ) from None
         return None, pattern, None
     topics = tuple(dict.fromkeys(name.strip() for name in (options.text("subscribe") or "").split(",") if name.strip()))

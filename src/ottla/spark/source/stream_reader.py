@@ -40,7 +40,7 @@ from ottla.spark.source.offsets_json import (
     ids_from_json,
     to_json,
 )
-from ottla.spark.source.probing_fetches import Scout
+from ottla.spark.source.probing_fetches import Prober
 from ottla.spark.source.ranges import TaskRanges, ranges_between, tasks_for
 from ottla.spark.source.source_options import Boundary, SourceOptions
 from ottla.spark.source.task import RowReading, data_loss, read_rows
@@ -59,7 +59,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._reading = reading
         self._lookups: Lookups | None = None
-        self._scout: Scout | None = None
+        self._prober: Prober | None = None
         self._initial: Offsets | None = None
         self._is_beginning_kept = True
         self._known_ends: Offsets | None = None
@@ -117,7 +117,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             left_s = deadline_s - monotonic()
             if self._target is not None or left_s <= 0:
                 break
-            self._open_scout().wait_for_records(ends, left_s)
+            self._open_prober().wait_for_records(ends, left_s)
         self._wait_s = min(max(self._wait_s * 2, _FIRST_WAIT_S), self._options.idle_wait_ms / 1000)
         return start
 
@@ -150,7 +150,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ends = limited_in_rows(known, ends, options.max_offsets_per_trigger)
         if options.max_bytes_per_trigger is not None:
             there = {one: known[one] for one in waiting(known, ends)}
-            sizes = self._open_scout().bytes_per_offset(there)
+            sizes = self._open_prober().bytes_per_offset(there)
             ends = limited_in_bytes(known, ends, options.max_bytes_per_trigger, sizes)
         return ends
 
@@ -175,7 +175,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begins |= first
         return tasks_for(
             ranges_between(begins, ends),
-            lambda small: self._open_scout().bytes_by_topic(small),
+            lambda small: self._open_prober().bytes_by_topic(small),
             max_records=self._options.max_records_per_partition,
             min_partitions=self._options.min_partitions,
         )
@@ -189,7 +189,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _begins_anew(self, begins: Offsets, known: TopicIds, present: TopicIds) -> Offsets:
         """Where to read on. In a topic that was deleted and made anew that is its beginning, if data may be lost."""
         if renewed := _renewed(known, present):
-            self._tell_loss(f"the topic {', '.join(renewed)} was deleted and made anew: it has another id")
+            self._tell_loss(f"the topic {', '.join(renewed)} was deleted and created again: it has another id")
             parts = [one for one in begins if one.topic in renewed]
             there = set(self._open().partitions())
             kept = {one: offset for one, offset in begins.items() if one not in parts}
@@ -206,7 +206,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not lookups.ids:  # `latestOffset` has just looked, unless the micro-batch is from before a crash
             lookups.partitions()
         if gone := _renewed(to_ids, lookups.ids):
-            self._tell_loss(f"the topic {', '.join(gone)} was deleted and made anew after the micro-batch was planned")
+            self._tell_loss(f"the topic {', '.join(gone)} was created again after the micro-batch was planned")
             return (
                 {one: offset for one, offset in begins.items() if one.topic not in gone},
                 {one: offset for one, offset in ends.items() if one.topic not in gone},
@@ -218,7 +218,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._tell_loss(f"{_named(gone)} cannot be found any more")
         if back := sorted(one for one, begin in begins.items() if ends.get(one, begin) < begin):
             moved = ", ".join(f"{one} from {begins[one]} to {ends[one]}" for one in back)
-            self._tell_loss(f"the end of the log has moved back, as when a topic was made anew: {moved}")
+            self._tell_loss(f"the end of the log has moved back, as when a topic was created again: {moved}")
 
     def _tell_loss(self, what: str) -> None:
         if self._options.fails_on_data_loss:
@@ -247,10 +247,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         end_quietly_if_java_left(sys.exc_info()[1])
-        for opened in (self._scout, self._lookups):
+        for opened in (self._prober, self._lookups):
             if opened is not None:
                 opened.close()
-        self._scout = self._lookups = None
+        self._prober = self._lookups = None
 
     def __getstate__(self) -> dict[str, Any]:
         assert self._lookups is None, "a reader that is in use cannot be sent"
@@ -261,10 +261,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lookups = Lookups(self._options)
         return self._lookups
 
-    def _open_scout(self) -> Scout:
-        if self._scout is None:
-            self._scout = Scout(self._options.client)
-        return self._scout
+    def _open_prober(self) -> Prober:
+        if self._prober is None:
+            self._prober = Prober(self._options.client)
+        return self._prober
 
 
 def _moves_with_time(starting: Boundary, none_is_latest: bool) -> bool:

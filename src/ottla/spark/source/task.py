@@ -123,5 +123,5 @@ def _next_there(consumer: "RangeConsumer", wanted: OffsetRange, begin: int) -> i
 
 
 def data_loss(what: str) -> str:
-    """How it is told that something is gone."""
+    """How it is reported that something is gone."""
     return f"{what}; some data may have been missed. With option failOnDataLoss=false the job reads what is there"

@@ -9,7 +9,7 @@
         ...
 
 Each of them is a `Broker`, with everything that one can be asked for, and a controller as well: two of three are enough
-for the cluster to go on. Topics have three replicas, or as many as there are brokers.
+for the cluster to continue. Topics have three replicas, or as many as there are brokers.
 """
 
 import shutil

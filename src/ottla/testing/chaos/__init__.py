@@ -1,6 +1,6 @@
 """Checks what programs saw of a cluster under faults, with Jepsen's definitions for logs like Kafka's.
 
-    operations          what a program asked and what it was told; kept as JSON lines
+    operations          what a program asked and what it got; kept as JSON lines
     partition_logs      the log of each partition, as all operations together show it
     anomaly             one thing that a cluster must not do, and the kinds of it
     offset_anomalies    inconsistent offsets, duplicates, lost writes

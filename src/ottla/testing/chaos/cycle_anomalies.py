@@ -3,10 +3,10 @@
 Theory of operation: an operation depends on another if its record stands right behind the other's in a partition
 (a write on a write), or if it read a record of the other (a read of a write). A circle among writes is G0. A circle
 among reads is G1c: both have read what the other could write only afterwards. Circles that need dependencies of both
-sorts are told apart, because Kafka allows them (see `anomaly.ALLOWED_BY_KAFKA`).
+sorts are distinguished, because Kafka allows them (see `anomaly.ALLOWED_BY_KAFKA`).
 
 Operations that depend on each other in a circle are a strongly connected component of the graph: Tarjan's algorithm
-finds these in one pass, and each is told once.
+finds these in one pass, and each is reported once.
 """
 
 from collections.abc import Iterator

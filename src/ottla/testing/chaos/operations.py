@@ -1,4 +1,4 @@
-"""What one program asked of a cluster, and what it was told.
+"""What one program asked of a cluster, and what it got.
 
 A process is one client, from its start to its end: a client that is made anew has another name. Its operations are in
 the order in which it began them. Values are unique in a history, so that a record that is read tells who wrote it.

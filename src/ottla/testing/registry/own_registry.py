@@ -6,8 +6,8 @@
     with Broker() as broker, SchemaRegistry(broker.bootstrap) as registry:
         client = SchemaRegistryClient({"url": registry.url})
 
-It counts as started when it can register a schema. Every wait has a limit, and what went wrong is told with the end of
-the registry's log.
+It counts as started when it can register a schema. Every wait has a limit, and what went wrong is reported with the end
+of the registry's log.
 """
 
 import os

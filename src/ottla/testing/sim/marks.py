@@ -153,7 +153,7 @@ MARKS: Final[dict[str, tuple[Any, str, Look]]] = {
     "a topic was created again": (create_topics, "_check_name", _exists),
     "an ISR was asked for again": (alter_partition, "_check", _is_isr_already),
     "a broker registered again": (registration, "register_broker", _is_registered),
-    "the directory of a replica was told again": (
+    "the directory of a replica was reported again": (
         assign_directories,
         "assign_replicas_to_dirs",
         _was_done_before(lambda reply: reply.error_code),

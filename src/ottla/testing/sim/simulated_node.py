@@ -81,11 +81,11 @@ class SimulatedNode:
         return self.process.is_over
 
     def begin(self) -> None:
-        """It starts as time goes on."""
+        """It starts as time passes."""
         self._run(self.node.start())
 
     def begin_stop(self) -> None:
-        """It stops as time goes on, in good order. One that is paused does so when it goes on."""
+        """It stops as time passes, in good order. One that is paused does so when it continues."""
         self._outcomes.clear()
         self.is_stopping = True
         self.process.run(lambda: self._run(self.node.stop()))
@@ -124,7 +124,7 @@ class SimulatedNode:
         return self.disk.survivor(self._random)
 
     def pause(self) -> None:
-        """The process is stopped, and nothing happens in it until it goes on."""
+        """The process is stopped, and nothing happens in it until it continues."""
         self.process.stop()
 
     def resume(self) -> None:
@@ -148,7 +148,7 @@ class SimulatedNode:
         return cleaner
 
     def _run(self, procedure: Coroutine[Any, None, None]) -> None:
-        timers = ProcessTimers(self.process, self.clock)  # Its own: to stop is to close the node's, and to go on.
+        timers = ProcessTimers(self.process, self.clock)  # Its own: to stop is to close the node's, and to continue.
         self._procedure = Procedure(procedure, timers, self._conclude, self._conclude)
 
     def _conclude(self, outcome: Exception | None) -> None:

@@ -17,7 +17,7 @@ from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.faults.fault import BEFORE_ALL
 from ottla.testing.sim.faults.nemesis import Nemesis
 from ottla.testing.sim.invariants.all_invariants import make_invariants
-from ottla.testing.sim.invariants.groups_go_on import GroupsGoOn
+from ottla.testing.sim.invariants.groups_continue import GroupsContinue
 from ottla.testing.sim.invariants.invariant import Invariant, on_steps
 from ottla.testing.sim.marks import watching
 from ottla.testing.sim.node_log import NodeLog
@@ -120,7 +120,7 @@ class SimulatedRun:
         self.nemesis.end_all()
         self._become_whole()
         self._settle(Settles.FIRST)
-        self._go_on_without_some()
+        self._continue_without_some()
         self._settle(Settles.WHEN_ALL_IS_WRITTEN)
         found = self._read_all()
         self._check_end(found)
@@ -129,7 +129,7 @@ class SimulatedRun:
         self._phase = "becoming whole"
         self._within(WHOLE_WITHIN_MS, lambda: is_whole(self.cluster), lambda: what_is_amiss(self.cluster))
 
-    def _go_on_without_some(self) -> None:
+    def _continue_without_some(self) -> None:
         """The cluster serves while only a majority is well."""
         if not self.majority.is_drawn():
             return
@@ -163,7 +163,7 @@ class SimulatedRun:
         of_topics = [records for partition, records in found.committed.items() if partition.topic in KEPT]
         committed = len({value for records in of_topics for _, value in records})
         groups = {actor.group for actor in self.actors if isinstance(actor, GroupReader)}
-        of_groups = next(one for one in self.history.invariants if isinstance(one, GroupsGoOn))
+        of_groups = next(one for one in self.history.invariants if isinstance(one, GroupsContinue))
         self._within(
             CAUGHT_UP_WITHIN_MS,
             lambda: all(of_groups.count_read(group) >= committed for group in groups),
@@ -192,7 +192,7 @@ class SimulatedRun:
         self._within(CAUGHT_UP_WITHIN_MS, lambda: not behind(), lambda: f"nodes {behind()} are not at {end_offset}")
 
     def _come_to_an_end(self) -> None:
-        """What was begun and needs no client: moves, what the metadata have to be told."""
+        """What was begun and needs no client: moves, what has to go into the metadata."""
         self._phase = "coming to an end"
         pending = [one.pending for one in self.history.invariants if type(one).pending is not Invariant.pending]
         self._within(

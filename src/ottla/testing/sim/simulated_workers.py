@@ -2,8 +2,8 @@
 
 Theory of operation. A job is cut into its calls to the disk (`MemoryDisk.on_call`): at a share of them it pauses for a
 moment, and what the loop and other jobs do meanwhile comes in between. It is the same the other way round: where the
-loop calls the disk, jobs that have paused may go on. So whatever two threads can do to each other around a call, chance
-does to them; what comes between two calls of a job is atomic here, though not in a real node.
+loop calls the disk, jobs that have paused may continue. So whatever two threads can do to each other around a call,
+chance does to them; what comes between two calls of a job is atomic here, though not in a real node.
 
 How often jobs pause, and for how long, is drawn anew for each life of a node: everywhere and briefly, or seldom and
 long, as when a disk thread has to wait behind others.
@@ -137,7 +137,7 @@ class SimulatedWorkers:
                 job.resume()
 
     def _work(self, job: _Job) -> None:
-        """The job goes on to where it pauses next, unless it has meanwhile gone on to its end."""
+        """The job continues to where it pauses next, unless it has meanwhile come to its end."""
         self._paused.pop(job, None)
         if not job.thread.is_over:
             job.thread.resume()

@@ -68,7 +68,7 @@ class Simulation:
     def begin(
         self, make_node: Callable[[World], Startable], disk: MemoryDisk | None = None, host: Host | None = None
     ) -> SimulatedNode:
-        """As `start`, and returns at once: the node comes up as time goes on. Without a `host` it is at 127.0.0.1."""
+        """As `start`, and returns at once: the node comes up as time passes. Without a `host` it is at 127.0.0.1."""
         disk = MemoryDisk(Random(self.random.getrandbits(64))) if disk is None else disk
         if host is None:
             host = self._default_host = self._default_host or self.fabric.add_host("127.0.0.1")

@@ -166,7 +166,7 @@ class _Talk:
     def _ask_coordinator(
         self, request: Message, version: int, errors_of: Callable[[Any], Iterable[int]]
     ) -> Generator[Sequence[Ask], list[Any], Any]:
-        """Until it is done, by whoever is the coordinator then; returns the reply."""
+        """Until it is done, by the coordinator of that moment; returns the reply."""
         name = type(request).__name__.removesuffix("Request")
         for attempt in range(self._most_attempts):
             (reply,) = yield [Ask(self._coordinator, request, version)]
@@ -259,7 +259,7 @@ class _Talk:
                     yield from self._look()
                 yield from self._send([attempt])
             if attempt.open:
-                raise Unexpected(f"{self._lane.name}: told to try again for ever: {next(iter(attempt.open.values()))}")
+                raise Unexpected(f"{self._lane.name}: asked to try again for ever: {next(iter(attempt.open.values()))}")
 
     def _attempts(self, request: RequestPlan, transaction: SentTransaction | None) -> list["_Attempt"]:
         """The request, twice if it is repeated."""

@@ -10,7 +10,7 @@ Where nodes are killed, what was sent without acks=all may be gone, and what a p
 there or not, until every replica was read (`settle`).
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ from ottla.base.ids import TopicPartition
 from ottla.records.columns import Header
 from ottla.testing.workload.plans import BatchPlan, LanePlan, RecordPlan
 
-_MOST_TOLD: Final = 40
+_MOST_SHOWN: Final = 40
 
 
 class Fate(Enum):
@@ -36,7 +36,7 @@ class Ending(Enum):
 
 
 class SentTransaction:
-    """`places` are the partitions that its coordinator was told of: each gets a marker."""
+    """`places` are the partitions that its coordinator knows: each gets a marker."""
 
     __slots__ = ("ending", "places")
 
@@ -131,7 +131,7 @@ class Ledger:
 
     def tell(self, difference: str) -> None:
         """Something that must not be. After many, no more are kept."""
-        if len(self.differences) < _MOST_TOLD:
+        if len(self.differences) < _MOST_SHOWN:
             self.differences.append(difference)
 
     # Reading
@@ -261,12 +261,6 @@ class Ledger:
             found["bytes"] += sum(len(record.value or b"") for record in sent.plan.records)
         for transaction in self.transactions:
             found[f"transactions {transaction.ending.name.lower()}"] += 1
-        return found
-
-    def by_place(self) -> dict[TopicPartition, list[SentBatch]]:
-        found: dict[TopicPartition, list[SentBatch]] = defaultdict(list)
-        for sent in self.sent:
-            found[sent.plan.place].append(sent)
         return found
 
 

@@ -76,10 +76,6 @@ class BatchPlan:
     def place(self) -> TopicPartition:
         return TopicPartition(self.topic.name, self.partition)
 
-    @property
-    def stored_codec(self) -> Compression:
-        return self.codec if self.topic.codec is None else self.topic.codec
-
     def build(
         self,
         producer_id: int = NO_PRODUCER_ID,

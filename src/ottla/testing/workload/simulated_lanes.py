@@ -28,12 +28,12 @@ class SimulatedLane:
         self._conversation = conversation
         self._clients: dict[int, SimulatedClient] = {}
         self._asked: Sequence[Ask] = ()
-        self._goes_on_us = 0
+        self._next_us = 0
         self._resume(None)
 
     def step(self) -> None:
         """Goes on if all replies are here. Raises `HungUp`, and whatever the conversation raises."""
-        if self.is_over or self._simulation.clock.elapsed_us() < self._goes_on_us:
+        if self.is_over or self._simulation.clock.elapsed_us() < self._next_us:
             return
         expected: dict[int, int] = {}
         for asked in self._asked:
@@ -55,9 +55,9 @@ class SimulatedLane:
                 client.close()
             return
         if not self._asked:
-            self._goes_on_us = self._simulation.clock.elapsed_us() + _MOMENT_MS * 1000
+            self._next_us = self._simulation.clock.elapsed_us() + _MOMENT_MS * 1000
             # Something has to happen then, for time to get there.
-            self._simulation.agenda.call_at(self._goes_on_us, lambda: None)
+            self._simulation.agenda.call_at(self._next_us, lambda: None)
         for node, request, version, has_response in self._asked:
             if node not in self._clients:
                 self._clients[node] = self._connect(node)

@@ -186,7 +186,7 @@ class ClientEnd:
         return parts
 
     def left(self, parts_sent: int) -> Iterator[OpenRequest]:
-        """The requests without a response that have left with the first so many parts. They are told once."""
+        """The requests without a response that have left with the first so many parts. They are reported once."""
         while self.leaving and self.leaving[0][0] <= parts_sent:
             yield self.leaving.popleft()[1]
 

@@ -70,7 +70,7 @@ class SaslLogin:
         if message is not None:
             return SaslAuthenticateRequest(auth_bytes=message)
         if not mechanism.is_complete:
-            problem = f"The node is not believed: it has not said all that {mechanism.name} asks of it"
+            problem = f"The node cannot be trusted: it has not sent all that {mechanism.name} asks of it"
             raise Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, problem)
         return None
 
@@ -78,5 +78,5 @@ class SaslLogin:
         try:
             return self._mechanism.respond(challenge)
         except OttlaError as problem:
-            refused = f"The node is not believed: {problem}"
+            refused = f"The node cannot be trusted: {problem}"
             raise Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, refused) from problem

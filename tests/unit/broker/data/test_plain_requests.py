@@ -147,7 +147,7 @@ def test_both_ways_answer_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -
                 partition = node.partition("shared")
                 end = partition.log.log_end_offset
                 assert partition.state is not None
-                partition.take_up_high_watermark(partition.state.on_fetched(2, end, 0, 0))
+                partition.apply_high_watermark(partition.state.on_fetched(2, end, 0, 0))
                 node.broker.partitions.purgatory.wake(partition)
                 node.timers.advance(70)
         for one, other in replies:

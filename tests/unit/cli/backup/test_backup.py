@@ -328,9 +328,9 @@ def test_a_topic_with_fewer_partitions(saved: str, destination: Broker, capfd: p
 def test_a_directory_that_is_no_backup(source: Broker, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "letters.txt").write_text("dear")
     told = refused(capfd, "backup", str(tmp_path), "-b", source.bootstrap)
-    assert "is no back-up, and letters.txt is in it" in told
+    assert "is not a back-up, and letters.txt is in it" in told
     told = refused(capfd, "restore", str(tmp_path), "-b", source.bootstrap)
-    assert "is no back-up: it has no backup.json" in told
+    assert "is not a back-up: it has no backup.json" in told
 
 
 def test_a_directory_of_another_cluster(saved: str, destination: Broker, capfd: pytest.CaptureFixture[str]) -> None:

@@ -92,7 +92,7 @@ def test_a_restore_stops_before_what_is_damaged_and_goes_on_when_it_is_repaired(
     assert before == values(expected, 0)[: len(before)]
     assert found[1] == expected[1], "the other partition is whole"
     run("backup", str(saved), "-b", source.bootstrap, "--repair", *SMALL)
-    assert "plain-0: read anew from offset" in capfd.readouterr().err
+    assert "plain-0: read again from offset" in capfd.readouterr().err
     assert main(["backup", str(saved), "--verify"]) == 0
     run("restore", str(saved), "-b", destination.bootstrap, *rename, "--only", "topics")
     assert "run 2 is added to what was restored of run 1" in capfd.readouterr().err

@@ -370,7 +370,7 @@ def test_a_listener_that_raises_over_what_is_committed_is_told_with_its_records_
     with pytest.raises(AssertionError, match="an invariant of the broker") as raised:
         node.timers.advance(1)
     assert raised.value.__notes__ == [
-        f"while taking up offsets {first} to {first + 1} of the metadata log: TopicRecord, PartitionRecord"
+        f"while handling offsets {first} to {first + 1} of the metadata log: TopicRecord, PartitionRecord"
     ]
 
 

@@ -5,7 +5,7 @@ at a time so that requests come in between, and the one with the largest dirty p
 `log.cleaner.threads` at the same time, each in a process of its own. The processes end when nothing is due.
 
 A log that cannot be cleaned, because what is in it is damaged or because the process keeps crashing over it, is left
-alone from then on, named in the node's log, and counted by a metric; its topic goes on being served, and grows.
+alone from then on, named in the node's log, and counted by a metric; its topic continues being served, and grows.
 """
 
 import logging

@@ -3,10 +3,10 @@
 1. What is to be cleaned is made durable, and the checkpoint says so: recovery must never wonder about the holes that
    cleaning leaves (docs/decisions/0004-durability-of-the-log.md).
 2. A `Runner`, in a process of its own, writes new segments, and tells of each.
-3. Each is swapped in: renamed here, made durable on a disk thread, taken up here. One at a time, in order.
+3. Each is swapped in: renamed here, made durable on a disk thread, put to use here. One at a time, in order.
 4. How far the log is clean goes into `cleaner-offset-checkpoint`.
 
-The log goes on being written, and may change under the cleaner: retention or a truncation can take away what is being
+The log continues being written, and may change under the cleaner: retention or a truncation can take away what is being
 cleaned, the partition can be deleted, its directory fail. Then the task ends where it is; what it has swapped in by
 then is good, and the next cleaning begins where this one did.
 """
@@ -45,7 +45,7 @@ class Outcome(Enum):
 
 
 class CleaningTask:
-    """`on_ended` is told once, with the reason if there is one."""
+    """`on_ended` is called once, with the reason if there is one."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class CleaningTask:
     # The end
 
     def _on_problem(self, where: str, problem: Exception) -> None:
-        """Half of a swap is not something to go on with, whatever the reason: the directory is."""
+        """Half of a swap is not something to continue with, whatever the reason: the directory is."""
         if not isinstance(problem, OSError):
             raise problem
         self._partitions.fail_directory(self.partition.directory, problem)

@@ -7,13 +7,14 @@ that become durable in any order. So:
 - in two directories: the one that the metadata names is the partition's, and the other one was to go. If it has records
   that the first has not, something else has happened, and it is set aside for a person to look at. If the metadata
   names neither, it is the one that was served last: it has all that the other has, or records of a later leader epoch
-  where they part. If that cannot be told, the partition is offline, and both stay as they are. Apache Kafka does not
-  start then, whatever the two have in them;
+  where they part. If that cannot be determined, the partition is offline, and both stay as they are. Apache Kafka does
+  not start then, whatever the two have in them;
 - a future log, and the metadata names its directory: it is the partition's if it has at least what the current log has.
   If it has less, the crash came before the swap, and what was appended last is in the current log alone: the move goes
   on. So it does if the current log was cut, and has other records there since, of later leader epochs. If the future
   log has those, the swap had happened, and a power cut has undone its renames;
-- a future log, and the metadata names another directory: the move goes on. But if the log there was found damaged, and
+- a future log, and the metadata names another directory: the move continues. But if the log there was found damaged,
+  and
   lacks what the copy has, the copy is set aside;
 - a future log, and a log that is damaged: both stay as they are. The copy may lack what was appended last;
 - a future log alone: it is the partition's if the metadata names its directory, or has never named one. If not, it
@@ -44,7 +45,7 @@ _log = logging.getLogger(__name__)
 def settle_interrupted_moves(
     partitions: "Partitions", disk: Disk, discarded_logs: "DiscardedLogs"
 ) -> list[tuple[TopicPartition, LogDirectory]]:
-    """Returns the moves that are to go on: the partition and the directory it is on its way to."""
+    """Returns the moves that are to continue: the partition and the directory it is on its way to."""
     for name, directories in partitions.logs.doubles().items():
         try:
             _settle_double(partitions, discarded_logs, name, directories)
@@ -117,7 +118,7 @@ def _drop_old(
     if common_end(home.logs[name], old.logs[name]) < old.logs[name].log_end_offset:
         discarded_logs.set_aside(old, name, old.logs[name])
         return
-    _log.warning("%s was moving from %s to %s; the old one goes", name, old.path, home.path)
+    _log.warning("%s had moved from %s to %s when the node stopped; the old replica goes", name, old.path, home.path)
     follow_offsets(home.logs[name], old.logs[name])
     _retire(partitions, name, old, home)
 
@@ -130,7 +131,7 @@ def _settle_future(
     future: PartitionLog,
     target: LogDirectory,
 ) -> bool:
-    """Returns whether the move is to go on."""
+    """Returns whether the move is to continue."""
     topic = partitions.metadata.image.topics.by_name.get(name.topic)
     image = topic.partitions.get(name.partition) if topic else None
     is_ours = (
@@ -159,7 +160,7 @@ def _settle_future(
         _log.info("%s: resuming the move to %s", name, target.path)
         return True
     if source is not None and source.was_clean and target.was_clean and name not in source.lacking:
-        # Nothing was lost: what the copy has beyond the log was cut away there, and the move was not told in time.
+        # Nothing was lost: what the copy has beyond the log was cut away there, and the move was not reported in time.
         _cut_to(future, source.logs[name].log_end_offset)
     _log.warning("%s: completed the interrupted move to %s", name, target.path)
     target.promote(name)

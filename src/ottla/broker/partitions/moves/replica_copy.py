@@ -1,7 +1,7 @@
 """The copy that a move makes of a replica's log: part by part, on disk threads, and the last part on the loop.
 
 What is copied in between belongs to one thread at a time: to a disk thread while `copy` runs, and to the loop's
-otherwise. Problems of the log that is read are told from those of the copy by their class, `CannotRead`.
+otherwise. Problems of the log that is read are distinguished from those of the copy by their class, `CannotRead`.
 
 The log may be cut at any time, also while a part of it is copied: a follower must agree with its leader. Then what was
 copied of the part is anything. All of the copy is right again when it has been cut where the log was: what is written

@@ -5,9 +5,9 @@
    before; what is appended meanwhile is copied too. When it is cut, the copy is cut before anything else is done.
 3. When the copy has everything, it is made durable, and the controller is asked to write down the new directory.
 4. Once that is committed, the copy catches up a last time, and the two change places: the future directory gets the
-   partition's name, the other one a name with -delete, and the partition goes on with the new log. That is one step of
-   the loop. It is only taken when no disk thread works on the partition, and the copy is as durable as the original; so
-   flushes of the original wait from the moment that is looked for.
+   partition's name, the other one a name with -delete, and the partition continues with the new log. That is one step
+   of the loop. It is only taken when no disk thread works on the partition, and the copy is as durable as the original;
+   so flushes of the original wait from the moment that is looked for.
 
 The metadata names the new directory before the swap, so that after a crash at any moment it tells which of the two logs
 is the partition's (`interrupted_moves`).
@@ -48,7 +48,7 @@ class Stage(Enum):
 
 
 class ReplicaMove:
-    """`moves` is told when the move has ended, and again when it has let go. `future` is what a stop has left of it."""
+    """`moves` is called when the move has ended, and again when it has let go. `future` is what a stop left of it."""
 
     def __init__(
         self,

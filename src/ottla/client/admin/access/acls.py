@@ -100,7 +100,7 @@ async def create_acls(
         )
         response = await asking.controller(request, deadline)
         # The answers are in the order of the rules, and name none of them.
-        return {binding: failure(told) for binding, told in zip(left, response.results, strict=False)}
+        return {binding: failure(answer) for binding, answer in zip(left, response.results, strict=False)}
 
     return await asking.each("create_acls", bindings, attempt, deadline, may_pass=is_throttled)
 
@@ -128,15 +128,15 @@ async def delete_acls(
             ]
         )
         response = await asking.controller(request, deadline)
-        return {one: _deleted(told) for one, told in zip(left, response.filter_results, strict=False)}
+        return {one: _deleted(answer) for one, answer in zip(left, response.filter_results, strict=False)}
 
     return await asking.each("delete_acls", filters, attempt, deadline, may_pass=is_throttled)
 
 
-def _deleted(told: Any) -> Outcome[tuple[DeletedAcl, ...]]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
-    return tuple(DeletedAcl(_binding(one, one), failure(one)) for one in told.matching_acls)
+def _deleted(answer: Any) -> Outcome[tuple[DeletedAcl, ...]]:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message)
+    return tuple(DeletedAcl(_binding(one, one), failure(one)) for one in answer.matching_acls)
 
 
 def _binding(resource: Any, rule: Any) -> AclBinding:

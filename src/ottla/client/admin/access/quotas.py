@@ -94,9 +94,9 @@ async def alter_client_quotas(
             validate_only=validate_only,
         )
         response = await asking.controller(made, deadline)
-        told = {
+        answer = {
             frozenset((one.entity_type, one.entity_name) for one in entry.entity): entry for entry in response.entries
         }
-        return {entity: failure(entry) for entity in left if (entry := told.get(frozenset(entity.parts))) is not None}
+        return {entity: failure(entry) for entity in left if (entry := answer.get(frozenset(entity.parts))) is not None}
 
     return await asking.each("alter_client_quotas", changes, attempt, deadline, may_pass=never)

@@ -46,7 +46,7 @@ class ScramDeletion(NamedTuple):
 async def describe_user_scram_credentials(
     asking: Asking, users: Iterable[str] | None = None, *, timeout: float | None = None
 ) -> Results[str, tuple[ScramCredential, ...]]:
-    """Which mechanisms each user has; of all users if none are named. Nothing that is secret is told."""
+    """Which mechanisms each user has; of all users if none are named. Nothing that is secret is reported."""
     name = messages.DescribeUserScramCredentialsRequest.UserName
     wanted = None if users is None else list(users)
     request = messages.DescribeUserScramCredentialsRequest(
@@ -58,10 +58,10 @@ async def describe_user_scram_credentials(
     return Results("describe_user_scram_credentials", {one.user: _credentials(one) for one in response.results})
 
 
-def _credentials(told: Any) -> Outcome[tuple[ScramCredential, ...]]:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message)
-    return tuple(ScramCredential(ScramMechanism(one.mechanism), one.iterations) for one in told.credential_infos)
+def _credentials(answer: Any) -> Outcome[tuple[ScramCredential, ...]]:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message)
+    return tuple(ScramCredential(ScramMechanism(one.mechanism), one.iterations) for one in answer.credential_infos)
 
 
 async def alter_user_scram_credentials(

@@ -49,16 +49,16 @@ async def create_delegation_token(
         renewers=[renewer(principal_type=type, principal_name=name) for type, name in given],
         max_lifetime_ms=-1 if max_lifetime_ms is None else max_lifetime_ms,
     )
-    told = _checked(await asking.any(request, asking.deadline(timeout)))
+    answer = _checked(await asking.any(request, asking.deadline(timeout)))
     return DelegationToken(
-        told.token_id,
-        bytes(told.hmac),
-        f"{told.principal_type}:{told.principal_name}",
-        f"{told.token_requester_principal_type}:{told.token_requester_principal_name}",
+        answer.token_id,
+        bytes(answer.hmac),
+        f"{answer.principal_type}:{answer.principal_name}",
+        f"{answer.token_requester_principal_type}:{answer.token_requester_principal_name}",
         tuple(f"{type}:{name}" for type, name in given),
-        told.issue_timestamp_ms,
-        told.expiry_timestamp_ms,
-        told.max_timestamp_ms,
+        answer.issue_timestamp_ms,
+        answer.expiry_timestamp_ms,
+        answer.max_timestamp_ms,
     )
 
 

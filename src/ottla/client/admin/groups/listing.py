@@ -63,7 +63,7 @@ async def list_groups(
     )
 
     wanted = None if protocols is None else set(protocols)
-    # By id, because a group that moves meanwhile may be told of twice.
+    # By id, because a group that moves meanwhile may be reported twice.
     groups = {
         one.group_id: GroupListing(
             one.group_id,

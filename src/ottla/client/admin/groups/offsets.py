@@ -109,15 +109,15 @@ async def _fetch_one(
     return committed
 
 
-def _committed(told: Any) -> Outcome[Committed]:
+def _committed(answer: Any) -> Outcome[Committed]:
     """The whole group fails with a partition: half of its offsets would look like all of them."""
-    if told.error_code:
-        return error_for(told.error_code)
+    if answer.error_code:
+        return error_for(answer.error_code)
     committed: Committed = {}
-    for topic in told.topics:
+    for topic in answer.topics:
         for one in topic.partitions:
             if one.error_code:
-                return error_for(one.error_code, f"the offset of {topic.name}-{one.partition_index} cannot be told")
+                return error_for(one.error_code, f"the offset of {topic.name}-{one.partition_index} is unknown")
             epoch = None if one.committed_leader_epoch < 0 else one.committed_leader_epoch
             committed[TopicPartition(topic.name, one.partition_index)] = (
                 None if one.committed_offset < 0 else OffsetAndMetadata(one.committed_offset, one.metadata or "", epoch)

@@ -63,10 +63,10 @@ async def remove_members_from_consumer_group(
             ],
         )
         response = await ask_coordinator(asking, CoordinatorKind.GROUP, group_id, request, deadline)
-        # A static member is told of with the member id that it has, which was not asked for.
-        told = {one.group_instance_id or one.member_id: one.error_code for one in response.members}
+        # A static member is reported with the member id that it has, which was not asked for.
+        answer = {one.group_instance_id or one.member_id: one.error_code for one in response.members}
         return {
-            one: error_for(code) if (code := told.get(one.group_instance_id or one.member_id, -1)) else None
+            one: error_for(code) if (code := answer.get(one.group_instance_id or one.member_id, -1)) else None
             for one in left
         }
 

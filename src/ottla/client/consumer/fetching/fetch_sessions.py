@@ -134,7 +134,7 @@ class FetchSession:
         return True
 
     def on_failure(self) -> None:
-        """No response came: the broker is told to close the session that it may have, and to begin another."""
+        """No response came: the broker is asked to close the session that it may have, and to begin another."""
         self._epoch = _INITIAL_EPOCH
 
     def last_request(self) -> SessionRequest:

@@ -10,8 +10,8 @@ A broker sends one batch at least, however large. The head of the next batch mos
 which is cut off there: so its size is known (`PartitionState.next_batch_bytes`), and one larger than what may be asked
 for is waited for until there is room. If nothing is kept there always is: then it comes, whatever its size.
 
-A few records, as they come to a consumer at the end of a partition, are handed out first: whoever waits for them need
-not wait for the next request to be sent. It is sent when the application polls again, or a moment later.
+A few records, as they come to a consumer at the end of a partition, are handed out first: the caller that waits for
+them need not wait for the next request to be sent. It is sent when the application polls again, or a moment later.
 
 A partition is read at its leader, or at the replica that the leader names for our rack (KIP-392), for as long as
 metadata may be old. What was asked before a partition was moved, and comes after, is dropped.
@@ -56,7 +56,7 @@ class _Plan(NamedTuple):
 
 
 class Fetcher:
-    """`is_validated` says whether a partition may be read from that leader; `on_arrival` is told of new chunks."""
+    """`is_validated` says whether a partition may be read from that leader; `on_arrival` is notified of new chunks."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Where a consumer stands, and where its group is told that it stands.
+"""Where a consumer stands, and where it tells its group that it stands.
 
 positions           positions found, reset, and held against the log of a new leader
 offset_reset        where to begin without a position

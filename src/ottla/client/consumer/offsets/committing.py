@@ -38,7 +38,7 @@ _MOVED_ON: Final = "the group {!r} has moved on without this member: other membe
 
 
 class Committer:
-    """`identity` tells who commits now; `on_refused` is told that the coordinator does not know that one."""
+    """`identity` tells who commits now; `on_refused` is called when the coordinator does not know that one."""
 
     def __init__(
         self,

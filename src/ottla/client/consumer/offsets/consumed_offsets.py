@@ -24,7 +24,7 @@ OnCommitted = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | 
 
 
 class ConsumedOffsets:
-    """`identity` tells who commits now. Callbacks of commits wait in `tasks`, and `on_task` is told of each."""
+    """`identity` tells who commits now. Callbacks of commits wait in `tasks`, and `on_task` is notified of each."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ConsumedOffsets:
         self._under_way: dict[Promise[None], None] = {}
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What `commit` commits if it is told nothing else."""
+        """What `commit` commits if it is given nothing else."""
         return {partition: _committable(position) for partition, position in self._subscription.consumed()}
 
     async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, timeout_ms: float) -> None:
@@ -63,9 +63,9 @@ class ConsumedOffsets:
 
     def _note_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Tells interceptors, in a call of the application's."""
-        told = self._on_commit
-        if told is not None and offsets:
-            self._tasks.append(UserTask(lambda: told(offsets), _forget))
+        callback = self._on_commit
+        if callback is not None and offsets:
+            self._tasks.append(UserTask(lambda: callback(offsets), _forget))
             self._on_task()
 
     def _while_held(self, partitions: Iterable[TopicPartition]) -> Callable[[], bool]:
@@ -126,7 +126,7 @@ class ConsumedOffsets:
         self._auto_commit_at_s = self._world.now_s() + pause_ms / 1000
 
     async def commit_quietly(self) -> None:
-        """Before the consumer ends: nobody is told what fails."""
+        """Before the consumer ends: nobody hears what fails."""
         try:
             await self.commit(None, self._settings.request_timeout_ms)
         except KafkaError as problem:

@@ -6,7 +6,7 @@ bring is of use if the partition has not been moved since.
 
 A position that was reached by reading has the leader epoch of the last record. When another leader comes, it is asked
 where that epoch ends in its log (KIP-320): an end before the position means that records which were read are gone. Then
-the position goes back to that end, or, with `auto.offset.reset` none, the application is told.
+the position goes back to that end, or, with `auto.offset.reset` none, the application gets an error.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ _SHOWN: Final = 5
 
 
 class Positions:
-    """`tell` hands an error to the application's next poll; `on_found` is told when something can be fetched."""
+    """`tell` hands an error to the application's next poll; `on_found` is called when something can be fetched."""
 
     def __init__(
         self,

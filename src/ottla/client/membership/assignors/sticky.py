@@ -143,8 +143,8 @@ def _settled_claims(asked: list[str], topics: Topics, subscriptions: Subscriptio
                 continue  # the topic is gone, or was made anew with fewer partitions
             other = owner.get(partition)
             if other is not None:
-                told = subscriptions[other].generation
-                other_generation = NO_GENERATION if told is None else told
+                its_generation = subscriptions[other].generation
+                other_generation = NO_GENERATION if its_generation is None else its_generation
                 if other_generation > generation:
                     continue
                 owned[other].pop(partition, None)

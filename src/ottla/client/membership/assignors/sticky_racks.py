@@ -12,7 +12,7 @@ class RackMap:
     """`is_used` says whether racks make a difference at all; if not, nobody is far from anything."""
 
     def __init__(self, topics: Topics, subscriptions: Subscriptions) -> None:
-        members = {member_id: rack for member_id, told in subscriptions.items() if (rack := rack_of(told))}
+        members = {member_id: rack for member_id, asked in subscriptions.items() if (rack := rack_of(asked))}
         self._members_in = Counter(members.values())
         self._topics = topics
         every = [racks for partitions in topics.values() for racks in partitions] if members else []

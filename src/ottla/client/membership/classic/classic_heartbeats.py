@@ -23,8 +23,8 @@ _FOR_THE_MEMBER = frozenset(
 class ClassicHeartbeats:
     """From `start` to `stop`, one each `heartbeat.interval.ms`; sooner after one that failed on the way.
 
-    `on_refused` is told what the coordinator has against the member, and as whom it had asked. `on_failed` is told of
-    an error that trying again does not mend.
+    `on_refused` is called with what the coordinator has against the member, and as whom it had asked. `on_failed` is
+    notified of an error that trying again does not mend.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ _NO_RACKS: Racks = frozenset()
 
 class ClassicLeader:
     """Asleep until `divide`. Then `sees_change` says whether topics of the group have changed, until `resign`; and
-    `on_changed` is told when they do.
+    `on_changed` is called when they do.
 
     Racks count as a change only if this member has one itself, as in Java.
     """

@@ -15,8 +15,8 @@ longer wanted (cooperative, KIP-429), in which case those that another member is
 known, and all join again. A member that has lost its generation has lost its partitions.
 
 A static member whose instance id another consumer has taken (FENCED_INSTANCE_ID) stays out: every poll says so, until
-the consumer unsubscribes or is closed. Were it to join again, it would fence the other, and the two would go on so for
-ever.
+the consumer unsubscribes or is closed. Were it to join again, it would fence the other, and the two would repeat that
+for ever.
 """
 
 from collections.abc import Collection

@@ -20,20 +20,20 @@ Share = Mapping[Uuid, tuple[int, ...]]
 
 
 class ConsumerHeartbeat:
-    """Makes requests. What the coordinator was told before and still holds is left out, but for a member that joins."""
+    """Makes requests. What the coordinator got before and still holds is left out, but for a member that joins."""
 
     def __init__(self, settings: MemberSettings, member_id: str) -> None:
         self._settings = settings
         self.member_id = member_id
         self.topics: tuple[str, ...] = ()
         self.pattern: str | None = None
-        self._told_topics: tuple[str, ...] | None = None
-        self._told_pattern: str | None = None
-        self._told_share: Share | None = None
+        self._sent_topics: tuple[str, ...] | None = None
+        self._sent_pattern: str | None = None
+        self._sent_share: Share | None = None
 
-    def forget_what_was_told(self) -> None:
+    def forget_what_was_sent(self) -> None:
         """The last request may not have arrived."""
-        self._told_topics = self._told_pattern = self._told_share = None
+        self._sent_topics = self._sent_pattern = self._sent_share = None
 
     def request(self, version: int, epoch: int, share: Share | None) -> ConsumerGroupHeartbeatRequest:
         """`share`: the partitions that the member has; None before it was given any."""
@@ -41,19 +41,19 @@ class ConsumerHeartbeat:
             raise UnsupportedVersion("the broker matches no patterns: it is older than Kafka 4.0")
         request = self._bare(epoch)
         if epoch == JOINING_EPOCH:
-            self.forget_what_was_told()
+            self.forget_what_was_sent()
             request.rack_id = self._settings.client_rack or None
             request.topic_partitions = []
-        if self._told_topics is None:
+        if self._sent_topics is None:
             request.rebalance_timeout_ms = self._settings.max_poll_interval_ms
             request.server_assignor = self._settings.group_remote_assignor
-        if self.topics != self._told_topics:
-            request.subscribed_topic_names = self._told_topics = self.topics
-        if self.pattern != self._told_pattern:
+        if self.topics != self._sent_topics:
+            request.subscribed_topic_names = self._sent_topics = self.topics
+        if self.pattern != self._sent_pattern:
             request.subscribed_topic_regex = self.pattern or ""
-            self._told_pattern = self.pattern
-        if share is not None and share != self._told_share and epoch != JOINING_EPOCH:
-            self._told_share = share
+            self._sent_pattern = self.pattern
+        if share is not None and share != self._sent_share and epoch != JOINING_EPOCH:
+            self._sent_share = share
             request.topic_partitions = [
                 ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic_id, partitions=numbers)
                 for topic_id, numbers in share.items()

@@ -7,7 +7,7 @@ have, if these have changed. Two coroutines are at work:
 - `_run` sends heartbeats: when the interval is over, or at once when there is news for the coordinator. It begins by
   losing what is left of an earlier life and joins with epoch 0.
 - `_reconcile` moves from the partitions that the member has to those it should have: gives up, takes on, and has that
-  told at once, so that the coordinator can pass on what was given up.
+  reported at once, so that the coordinator can pass on what was given up.
 
 Both end when their life is no longer the current one. A member that the coordinator no longer knows (fenced), or whose
 application has stopped polling, loses its partitions and begins a new life. A static member whose instance id another
@@ -64,7 +64,7 @@ class ConsumerGroupMember:
         self._epoch = JOINING_EPOCH
         self._target: Share | None = None
         self._share: Share | None = None
-        """What the coordinator is told that the member has."""
+        """What the member says to the coordinator that it has."""
         self._holdings = Holdings(listener)
         self._is_subscribed = False
         self._is_running = False
@@ -154,7 +154,7 @@ class ConsumerGroupMember:
             except KafkaError as problem:
                 if life != self._life:
                     return
-                self._heartbeat.forget_what_was_told()
+                self._heartbeat.forget_what_was_sent()
                 if not problem.retriable:
                     self._fail(problem)
                     return
@@ -283,7 +283,7 @@ class ConsumerGroupMember:
     # --- leaving ---
 
     async def _leave(self, behaviour: LeaveBehaviour) -> None:
-        """Heartbeats go on until the partitions are given up."""
+        """Heartbeats continue until the partitions are given up."""
         self._is_subscribed = False
         self._is_leaving = True
         self._fenced = None

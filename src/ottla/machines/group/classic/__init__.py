@@ -3,7 +3,7 @@
     member     one member, and what it waits for
     group      the group's state and what may be asked of it
     joining    who comes, and as whom
-    replies    what members are told
+    replies    replies to members
     timers     their names, and what they call
     rebalance  gathering, syncing, leaving, timing out: everything that moves a group from one state to the next
 

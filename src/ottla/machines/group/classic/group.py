@@ -291,7 +291,7 @@ class ClassicGroup:
         return ErrorCode.NONE
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Every client is told."""
+        """Every client gets it."""
         return ErrorCode.NONE
 
     def check_deletion_of_offsets(self) -> ErrorCode:

@@ -3,7 +3,7 @@
 Theory of operation. Everybody who joins (see `joining`) waits at a barrier. It opens when all known members are there,
 or when the slowest has had its rebalance timeout; the first rebalance of an empty group waits for more, for
 `group.initial.rebalance.delay.ms`. A member that has not come by then is none any more, static members excepted. Then a
-protocol is chosen by vote, and everybody is told the new generation; the leader is told the members too, divides the
+protocol is chosen by vote, and everybody gets the new generation; the leader gets the members too, divides the
 work, and brings the assignments with its SyncGroup. They are written to the log, and with that the group is stable.
 
 A member that waits for others keeps its session. All others must be heard of within their session timeout. A member of
@@ -277,7 +277,7 @@ class Rebalance:
             self.prepare(group, effects, now_ms)
 
     def begin_anew(self, group: ClassicGroup, error: ErrorCode, effects: Effects, now_ms: int) -> ClassicGroup:
-        """The group could not be written down: it is again what its last record says, and who waits is told so."""
+        """The group could not be written down: it is again what its last record says, and who waits gets an error."""
         effects.timers += (timers.no_barrier(group), timers.no_sync(group))
         known = (*group.members, *sorted(group.pending))
         effects.timers += [timers.no_session(group, member_id) for member_id in known]

@@ -1,4 +1,4 @@
-"""What members of a classic group are told."""
+"""Replies to members of a classic group."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _FIRST_WITH_SKIPPED_ASSIGNMENT: Final = 9
 
 
 def write_error(error: ErrorCode) -> ErrorCode:
-    """What a member is told when the group could not be written down: that it has grown too large is not its doing."""
+    """What a member gets when the group could not be written down: that it has grown too large is not its doing."""
     is_too_large = error in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
     return ErrorCode.UNKNOWN_SERVER_ERROR if is_too_large else error
 
@@ -40,7 +40,8 @@ def rejoined(
 ) -> JoinGroupResponse:
     """A static member is back and nothing changes for the others.
 
-    A leader is told so (KIP-814); one too old to understand is told of the leader that was, so that it divides nothing.
+    The reply to a leader says so (KIP-814); one too old to understand gets the leader that was, so that it divides
+    nothing.
     """
     if api_version >= _FIRST_WITH_SKIPPED_ASSIGNMENT:
         is_leader = group.leader_id == member.member_id

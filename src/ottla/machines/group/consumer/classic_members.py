@@ -1,7 +1,7 @@
 """Members of a consumer group that speak the classic protocol, as those of a group that is being migrated do.
 
 Theory of operation. To such a member the group looks like a classic one that it never leads. Its JoinGroup is its turn
-(see `turn`): it says what it reads and what it has, and is told its epoch as the generation. Its SyncGroup gives it
+(see `turn`): it says what it reads and what it has, and gets its epoch as the generation. Its SyncGroup gives it
 what it has been assigned, in the bytes of the consumers' own protocol. With its heartbeats it learns that there is news
 for it, as REBALANCE_IN_PROGRESS: a newer target, partitions to give up, or ones that have become free.
 
@@ -155,7 +155,7 @@ class ClassicMembers:
 
     @staticmethod
     def _expect_rejoin(group: ConsumerGroup, member: ConsumerMember, effects: Effects) -> None:
-        """It is told, perhaps not for the first time: the time runs from the first."""
+        """It hears it, perhaps not for the first time: the time runs from the first."""
         if member.member_id not in group.rejoining:
             group.rejoining.add(member.member_id)
             effects.timers.append(timers.rejoin(group.group_id, member))

@@ -89,7 +89,7 @@ class ConsumerMember:
 
     @property
     def wrong_epoch(self) -> ErrorCode:
-        """What it is told when it comes with another epoch than its own, in the words of its protocol."""
+        """What it gets when it comes with another epoch than its own, in the words of its protocol."""
         return ErrorCode.STALE_MEMBER_EPOCH if self.classic is None else ErrorCode.ILLEGAL_GENERATION
 
     def has_since(self, topic_id: Uuid, partition: int) -> int:

@@ -112,7 +112,7 @@ class ConsumerProtocol:
         return check_epoch(known, request.member_epoch, owned) or Found(known)
 
     def _reply(self, group: ConsumerGroup, request: Heartbeat, before: ConsumerMember, after: ConsumerMember) -> Reply:
-        """The assignment is told when it has changed, and to a member that says everything and so may know nothing."""
+        """The assignment is in the reply if it has changed, or if the member says everything, so may know nothing."""
         assignment = None
         if says_everything(request) or _partitions(before) != _partitions(after):
             assignment = Reply.Assignment(

@@ -32,7 +32,7 @@ def no_revocation(group_id: str, member_id: str) -> Timer:
 
 
 def rejoin(group_id: str, member: ConsumerMember) -> Timer:
-    """A member that speaks the classic protocol has been told of a rebalance, and must come with a JoinGroup."""
+    """A member that speaks the classic protocol has heard of a rebalance, and must come with a JoinGroup."""
     name = "join", group_id, member.member_id
     return Timer(name, member.rebalance_timeout_ms, partial(_on_time_over, group_id, member.member_id))
 

@@ -29,7 +29,7 @@ from ottla.wire.message import Message
 
 
 class Controller:
-    """One controller's view and its decisions. `kraft_version` is the Raft layer's, told by the driver."""
+    """One controller's view and its decisions. `kraft_version` is the Raft layer's, reported by the driver."""
 
     def __init__(
         self,

@@ -77,7 +77,7 @@ class ControllerContext:
         return broker is not None and broker.is_active
 
     def default_directory(self, broker_id: int) -> Uuid:
-        """Where a new replica goes on a broker: with one log directory that is known, with more it is the broker's
+        """Where a new replica continues a broker: with one log directory that is known, with more it is the broker's
         choice.
         """
         broker = self.image.brokers.by_id.get(broker_id)

@@ -32,7 +32,7 @@ _NO_NAME: Final = Refusal(ErrorCode.INVALID_REQUEST, "Invalid empty resource nam
 _UNKNOWN_RESOURCE: Final = Refusal(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
 _UNKNOWN_ENTRY: Final = Refusal(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
 _FAILED: Final = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-_MOST_TOLD: Final = 10 * MOST_RECORDS
+_MOST_LISTED: Final = 10 * MOST_RECORDS
 """Rules in one reply: each of a hundred thousand filters may match all rules there are."""
 # What replies are made like: a request may have a hundred thousand entries.
 _CREATED: Final = CreateAclsResponse.AclCreationResult(error_message=None)
@@ -56,18 +56,18 @@ def create_acls(context: ControllerContext, request: CreateAclsRequest) -> Decis
 
 
 def delete_acls(context: ControllerContext, request: DeleteAclsRequest) -> Decision[DeleteAclsResponse]:
-    """Each filter is told all rules that it matches, also those that another took away."""
+    """Each filter gets all rules that it matches, also those that another took away."""
     search = RuleSearch({id: binding_of(record) for id, record in context.image.security.acls.items()})
     gone: dict[Uuid, None] = {}
-    told = 0
+    listed = 0
     reply = DeleteAclsResponse()
     for asked in request.filters:
         wanted = filter_of(asked)
         problem = _check_filter(wanted)
         found = {} if problem is not None else search.find(wanted)
         gone.update(dict.fromkeys(found))
-        told += len(found)
-        if len(gone) > MOST_RECORDS or told > _MOST_TOLD:
+        listed += len(found)
+        if len(gone) > MOST_RECORDS or listed > _MOST_LISTED:
             return Decision(DeleteAclsResponse(filter_results=[_filter_result(_FAILED) for _ in request.filters]))
         reply.filter_results.append(_filter_result(problem, found.values()))
     return Decision(reply, [VersionedRecord(RemoveAccessControlEntryRecord(id=id), 0) for id in gone])

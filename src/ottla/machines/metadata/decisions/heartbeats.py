@@ -43,7 +43,7 @@ def heartbeat(
         session.shutdown_offset = context.next_offset + len(records) - 1
     if after is BrokerState.STOPPED:
         context.sessions.end(broker.id)
-    # A failed directory is told again with every heartbeat, so it can wait for one that changes nothing else.
+    # A failed directory is reported again with every heartbeat, so it can wait for one that changes nothing else.
     if not records and has_directory_assignment(context.metadata_version):
         records += _records_of_failed_directories(context, broker, set(request.offline_log_dirs))
     if has_cordoned_directories(context.metadata_version):

@@ -83,7 +83,7 @@ def _check(context: ControllerContext, request: BrokerRegistrationRequest, now_m
 
 
 def _is_alive(context: ControllerContext, broker: BrokerRegistration, now_ms: int) -> bool:
-    """Whether a broker's last life may still go on. Of the broker beside this controller we know: it ended with the
+    """Whether a broker's last life may still run. Of the broker beside this controller we know: it ended with the
     process, unless it was heard of since. So a combined node that was killed is back at once.
     """
     timeout_ms = context.config.integer("broker.session.timeout.ms")

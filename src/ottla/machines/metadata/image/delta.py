@@ -71,19 +71,6 @@ class PartitionChange(NamedTuple):
     before: "PartitionImage | None"
     after: "PartitionImage"
 
-    @property
-    def is_new_leader_epoch(self) -> bool:
-        """A leader was named, perhaps the same as before: leaders and followers start a new epoch."""
-        return self.before is None or self.before.leader_epoch != self.after.leader_epoch
-
-    @property
-    def are_replicas_changed(self) -> bool:
-        return self.before is None or self.before.replicas != self.after.replicas
-
-    def is_replica_removed(self, node_id: int) -> bool:
-        """Whether `node_id` had a replica, and is to delete it."""
-        return self.before is not None and node_id in self.before.replicas and node_id not in self.after.replicas
-
 
 def delta_between(before: "MetadataImage", after: "MetadataImage") -> MetadataDelta:
     """The delta that leads from one image to another: after loading a snapshot, or all of the log at start."""

@@ -104,7 +104,7 @@ class MetadataImage:
         return copied
 
     def become(self, other: "MetadataImage") -> None:
-        """Takes over all that another says, and the other is used no more: whoever holds this image goes on with it."""
+        """Takes over all that another says, and the other is used no more: holders of this image continue with it."""
         for part in _PARTS:
             setattr(self, part, getattr(other, part))
         self._transaction, self._replayers = other._transaction, self._bind_replayers()

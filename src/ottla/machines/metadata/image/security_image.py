@@ -48,7 +48,7 @@ def credential_record(
 
 
 class TokenIndex:
-    """Follows the tokens of an image: each of `add` and `remove` is told once for a change."""
+    """Follows the tokens of an image: each of `add` and `remove` is called once for a change."""
 
     __slots__ = ("_by_owner", "_digests", "_ids", "_secret_key", "_unseen")
 

@@ -111,7 +111,7 @@ class TopicsImage:
     def records(self, *, with_elr: bool, with_directories: bool) -> Iterator[Message]:
         """Partitions follow their topic. What the cluster's metadata.version does not know of is left out.
 
-        Eligible leaders are told of while that feature is off, too: the log may have some from before, and who begins
+        Eligible leaders are recorded while that feature is off, too: the log may have some from before, and who begins
         with a snapshot must know no less than who has replayed the log.
         """
         for topic in self.by_id.values():

@@ -1,4 +1,4 @@
-"""Whether settings that a client gives at run time can be taken, told in Apache Kafka's words.
+"""Whether settings that a client gives at run time can be taken, in Apache Kafka's words.
 
 Clients and their users match on these messages, so they are Kafka's and not the ones our own configuration files get.
 """

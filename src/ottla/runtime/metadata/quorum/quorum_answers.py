@@ -1,7 +1,7 @@
 """What a replica of the quorum answers to Vote, BeginQuorumEpoch and EndQuorumEpoch (KIP-595, KIP-853, KIP-996).
 
 Each is checked first: the cluster it is of, the partition it is about, and that it was meant for this replica in this
-directory. A request of an older epoch is fenced, and told who leads now.
+directory. A request of an older epoch is fenced, and answered with who leads now.
 """
 
 from __future__ import annotations  # messages are made when they are first named
@@ -76,7 +76,7 @@ class QuorumAnswers:
         if error is ErrorCode.NONE:
             self._network.learn_of(asked.leader_id, request.leader_endpoints)
             self._log.quorum.step(EpochBegan(asked.leader_id, asked.leader_epoch))
-        then(self._told(messages.BeginQuorumEpochResponse, version, error))
+        then(self._reply(messages.BeginQuorumEpochResponse, version, error))
 
     def end_epoch(self, request: messages.EndQuorumEpochRequest, version: int, then: Then) -> None:
         error = self._refusal(request, -1)
@@ -88,7 +88,7 @@ class QuorumAnswers:
         if error is ErrorCode.NONE:
             successors = [one.candidate_id for one in asked.preferred_candidates] or asked.preferred_successors
             self._log.quorum.step(EpochEnded(asked.leader_epoch, tuple(successors)))
-        then(self._told(messages.EndQuorumEpochResponse, version, error))
+        then(self._reply(messages.EndQuorumEpochResponse, version, error))
 
     # Checks
 
@@ -124,11 +124,11 @@ class QuorumAnswers:
     # Responses
 
     def _vote_response(self, version: int, error: ErrorCode, *, granted: bool) -> messages.VoteResponse:
-        response = self._told(messages.VoteResponse, version, error)
+        response = self._reply(messages.VoteResponse, version, error)
         response.topics[0].partitions[0].vote_granted = granted
         return response  # type: ignore[no-any-return]
 
-    def _told(self, kind: Any, version: int, error: ErrorCode) -> Any:
+    def _reply(self, kind: Any, version: int, error: ErrorCode) -> Any:
         """An answer that names the leader and the epoch, as all of them do."""
         raft = self._log.raft
         partition = kind.PartitionData(

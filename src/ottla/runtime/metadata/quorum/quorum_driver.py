@@ -178,7 +178,7 @@ class QuorumDriver:
         expired = TimerExpired(wanted.timer, wanted.number)
         self._set[wanted.timer] = self._timers.after(delay_ms / 1000, lambda: self.step(expired))
 
-    # What others are asked and told
+    # What goes to others
 
     def _is_electing(self, ask: AskForVote) -> bool:
         role = Role.PROSPECTIVE if ask.pre_vote else Role.CANDIDATE

@@ -20,40 +20,40 @@ class _Standing(NamedTuple):
 
 
 class QuorumLog:
-    """Is told after every event that the machine was given."""
+    """Is called after every event that the machine was given."""
 
     def __init__(self, raft: Raft, now_s: Callable[[], float]) -> None:
         self._raft = raft
-        self._told = _Standing(raft.role, NOBODY, -1)
+        self._logged = _Standing(raft.role, NOBODY, -1)
         self._limited = RateLimitedLog(_log, now_s)
 
     def look(self) -> None:
-        raft, told = self._raft, self._told
-        if raft.role is told.role and raft.epoch == told.epoch and raft.leader_id == told.leader_id:
+        raft, logged = self._raft, self._logged
+        if raft.role is logged.role and raft.epoch == logged.epoch and raft.leader_id == logged.leader_id:
             return
-        self._told = _Standing(raft.role, raft.leader_id, raft.epoch)
+        self._logged = _Standing(raft.role, raft.leader_id, raft.epoch)
         match raft.role:
-            case Role.LEADER if told.role is not Role.LEADER:
+            case Role.LEADER if logged.role is not Role.LEADER:
                 self._limited.info("controller %s leads the metadata quorum in epoch %s", raft.me.key.id, raft.epoch)
-            case Role.FOLLOWER if (raft.leader_id, raft.epoch) != (told.leader_id, told.epoch):
+            case Role.FOLLOWER if (raft.leader_id, raft.epoch) != (logged.leader_id, logged.epoch):
                 self._limited.info(
                     "controller %s leads the metadata quorum in epoch %s; following it", raft.leader_id, raft.epoch
                 )
             case Role.CANDIDATE:
                 self._limited.info("controller %s stands for election in epoch %s", raft.me.key.id, raft.epoch)
-            case Role.RESIGNED if told.role is Role.LEADER:
+            case Role.RESIGNED if logged.role is Role.LEADER:
                 self._limited.info(
                     "controller %s no longer leads the metadata quorum, after epoch %s", raft.me.key.id, raft.epoch
                 )
-            case Role.UNATTACHED if told.role in (Role.LEADER, Role.FOLLOWER) and raft.leader_id == NOBODY:
+            case Role.UNATTACHED if logged.role in (Role.LEADER, Role.FOLLOWER) and raft.leader_id == NOBODY:
                 self._limited.info("the metadata quorum has no leader in epoch %s", raft.epoch)
 
 
-# Other controllers that are not what a setting says: each is told of once, in a line that names the setting.
+# Other controllers that are not what a setting says: each is reported once, in a line that names the setting.
 #
 # Two answers mean that no asking again helps. INCONSISTENT_CLUSTER_ID: the other controller is of another cluster.
 # INVALID_VOTER_KEY: it is another voter than the one that was asked, or has another directory. A person has to look, so
-# they are logged; the quorum goes on with those that are left.
+# they are logged; the quorum continues with those that are left.
 
 _SETTINGS: Final = "controller.quorum.bootstrap.servers or controller.quorum.voters"
 
@@ -64,7 +64,7 @@ class QuorumRefusals:
     def __init__(self, cluster_id: str) -> None:
         self._cluster_id = cluster_id
         self._foreign: set[NodeAddress] = set()
-        self._told: set[tuple[NodeAddress, ErrorCode]] = set()
+        self._logged: set[tuple[NodeAddress, ErrorCode]] = set()
 
     def note(self, node_id: int, address: NodeAddress, response: Any) -> bool:
         """Looks at an answer of controller `node_id`; True if it is of another cluster."""
@@ -87,8 +87,8 @@ class QuorumRefusals:
         return set(addresses) <= self._foreign
 
     def _tell(self, address: NodeAddress, error: ErrorCode, what: str) -> None:
-        if (address, error) not in self._told:
-            self._told.add((address, error))
+        if (address, error) not in self._logged:
+            self._logged.add((address, error))
             _log.error("the controller at %s:%s %s (%s); see %s", *address[:2], what, error.name, _SETTINGS)
 
 

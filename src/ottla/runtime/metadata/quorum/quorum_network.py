@@ -56,12 +56,12 @@ class QuorumNetwork:
         self._connections = connections
         self._me = me
         self._bootstrap = list(bootstrap)
-        self._told: dict[int, NodeAddress] = {}
+        self._announced: dict[int, NodeAddress] = {}
         """What other nodes said of where a controller listens."""
         self._next = 0
         self.refusals = QuorumRefusals(cluster_id)
         self.same_id = SameId(connections, me.key, cluster_id, self.config.request_timeout_ms)
-        self.on_foreign: Callable[[], None] = _nobody_is_told
+        self.on_foreign: Callable[[], None] = _nobody_listens
         """For the log, which may have no other controllers left: one of another cluster has answered."""
 
     # Where others are
@@ -69,16 +69,16 @@ class QuorumNetwork:
     def learn(self, endpoints: Iterable[Any]) -> None:
         """Node endpoints of a response."""
         for end in endpoints:
-            self._told[end.node_id] = NodeAddress(end.host, end.port)
+            self._announced[end.node_id] = NodeAddress(end.host, end.port)
 
     def learn_of(self, node_id: int, endpoints: Sequence[Any]) -> None:
         """The listeners of a controller, as it names them itself."""
         if endpoints:
-            self._told[node_id] = NodeAddress(endpoints[0].host, endpoints[0].port)
+            self._announced[node_id] = NodeAddress(endpoints[0].host, endpoints[0].port)
 
     def address_of(self, node_id: int, voters: VoterSet) -> NodeAddress | None:
-        if node_id in self._told:
-            return self._told[node_id]
+        if node_id in self._announced:
+            return self._announced[node_id]
         voter = voters.get(node_id)
         return _address(voter.endpoints) if voter is not None else None
 
@@ -247,7 +247,7 @@ class QuorumNetwork:
         )
 
 
-def _nobody_is_told() -> None:
+def _nobody_listens() -> None:
     """A network without a log."""
 
 

@@ -27,7 +27,7 @@ _PURPOSE: Final = "same-id"
 _MOST_QUESTIONS: Final = 4
 """The epoch may move on between a question and the next."""
 
-Told = Callable[[bool], None]
+Done = Callable[[bool], None]
 """Hears whether a controller with the id is there, which is not this node."""
 
 
@@ -44,23 +44,23 @@ class SameId:
     def is_own_question(self, asked: messages.VoteRequest.PartitionData) -> bool:
         return bool(asked.last_offset == self._number and asked.pre_vote)
 
-    def look_at(self, address: NodeAddress, number: int, told: Told) -> None:
+    def look_at(self, address: NodeAddress, number: int, done: Done) -> None:
         """`number` is one that no log ends at and no other node chooses."""
         self._number = number
-        self._ask(address, 0, _MOST_QUESTIONS, told)
+        self._ask(address, 0, _MOST_QUESTIONS, done)
 
-    def _ask(self, address: NodeAddress, epoch: int, questions_left: int, told: Told) -> None:
+    def _ask(self, address: NodeAddress, epoch: int, questions_left: int, done: Done) -> None:
         line = ConnectionName(self._me.id, _PURPOSE)
 
         def end(is_there: bool) -> None:
             self._number = -1
             self._connections.drop(line)
-            told(is_there)
+            done(is_there)
 
         def then(response: Any) -> None:
             error, epoch_there = _answer_of(response)
             if error == ErrorCode.FENCED_LEADER_EPOCH and epoch_there > epoch and questions_left > 1:
-                self._ask(address, epoch_there, questions_left - 1, told)
+                self._ask(address, epoch_there, questions_left - 1, done)
             else:
                 end(error == ErrorCode.NONE)
 

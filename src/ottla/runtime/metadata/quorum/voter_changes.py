@@ -27,7 +27,7 @@ from ottla.wire.errors import ErrorCode
 
 _CAUGHT_UP_WITHIN_MS: Final = 3_600_000
 
-Told = Callable[[ErrorCode, str | None], None]
+Done = Callable[[ErrorCode, str | None], None]
 """Hears what came of it, and why."""
 
 
@@ -61,75 +61,75 @@ class VoterChanges:
         period_ms = self._network.config.place_period_ms
         VoterPlace(self._log, self._network, timers, joins=joins, period_ms=period_ms).start()
 
-    def add(self, request: messages.AddRaftVoterRequest, told: Told) -> None:
+    def add(self, request: messages.AddRaftVoterRequest, done: Done) -> None:
         raft = self._log.raft
         voter = Voter(ReplicaKey(request.voter_id, request.voter_directory_id), _endpoints(request.listeners))
         if refused := self._refused(request):
-            told(*refused)
+            done(*refused)
         elif raft.voters.get(voter.key.id) is not None:
-            told(ErrorCode.DUPLICATE_VOTER, f"The voter id for {voter.key.id} is already part of the set of voters.")
+            done(ErrorCode.DUPLICATE_VOTER, f"The voter id for {voter.key.id} is already part of the set of voters.")
         elif not voter.endpoints:
-            told(ErrorCode.INVALID_REQUEST, "Add voter request didn't include the endpoint of the default listener.")
+            done(ErrorCode.INVALID_REQUEST, "Add voter request didn't include the endpoint of the default listener.")
         else:
             self._network.ask_for_versions(
                 voter,
-                lambda response: self._on_versions(voter, response, told, waits=request.ack_when_committed),
-                lambda _error: told(ErrorCode.REQUEST_TIMED_OUT, "The new voter did not answer."),
+                lambda response: self._on_versions(voter, response, done, waits=request.ack_when_committed),
+                lambda _error: done(ErrorCode.REQUEST_TIMED_OUT, "The new voter did not answer."),
             )
 
-    def _on_versions(self, voter: Voter, response: Any, told: Told, *, waits: bool) -> None:
+    def _on_versions(self, voter: Voter, response: Any, done: Done, *, waits: bool) -> None:
         raft = self._log.raft
         versions = {one.name: (one.min_version, one.max_version) for one in response.supported_features}
         lowest, highest = versions.get(KRAFT_VERSION, (0, 0))
         if not raft.is_leader:
-            told(ErrorCode.NOT_LEADER_OR_FOLLOWER, None)
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER, None)
         elif not lowest <= raft.kraft_version <= highest:
-            told(ErrorCode.INVALID_REQUEST, f"The new voter supports kraft.version {lowest} to {highest}.")
+            done(ErrorCode.INVALID_REQUEST, f"The new voter supports kraft.version {lowest} to {highest}.")
         elif not self._is_caught_up(voter.key):
-            told(ErrorCode.REQUEST_TIMED_OUT, f"The new voter {voter.key.id} has not caught up with the leader.")
+            done(ErrorCode.REQUEST_TIMED_OUT, f"The new voter {voter.key.id} has not caught up with the leader.")
         elif raft.voters.get(voter.key.id) is not None:
-            told(ErrorCode.DUPLICATE_VOTER, None)
+            done(ErrorCode.DUPLICATE_VOTER, None)
         else:
             added = Voter(voter.key, voter.endpoints, (lowest, highest))
-            self._change(raft.voters.with_voter(added), told, waits=waits)
+            self._change(raft.voters.with_voter(added), done, waits=waits)
 
-    def remove(self, request: messages.RemoveRaftVoterRequest, told: Told) -> None:
+    def remove(self, request: messages.RemoveRaftVoterRequest, done: Done) -> None:
         raft, key = self._log.raft, ReplicaKey(request.voter_id, request.voter_directory_id)
         if refused := self._refused(request):
-            told(*refused)
+            done(*refused)
         elif not raft.voters.has(key):
-            told(ErrorCode.VOTER_NOT_FOUND, f"Cannot remove voter {key.id}: it is not in the set of voters.")
+            done(ErrorCode.VOTER_NOT_FOUND, f"Cannot remove voter {key.id}: it is not in the set of voters.")
         elif len(raft.voters) == 1:
-            told(ErrorCode.INVALID_REQUEST, "The last voter cannot be removed.")
+            done(ErrorCode.INVALID_REQUEST, "The last voter cannot be removed.")
         else:
-            self._change(raft.voters.without(key), told)
+            self._change(raft.voters.without(key), done)
 
-    def update(self, request: messages.UpdateRaftVoterRequest, told: Told) -> None:
+    def update(self, request: messages.UpdateRaftVoterRequest, done: Done) -> None:
         """A voter that listens elsewhere now, or supports other versions, says so itself.
 
-        It is told at once. Apache Kafka's controllers ask one thing at a time: one that waited for this to be committed
-        would not fetch meanwhile, and it may be needed to commit it.
+        It is answered at once. Apache Kafka's controllers ask one thing at a time: one that waited for this to be
+        committed would not fetch meanwhile, and it may be needed to commit it.
         """
         raft, feature = self._log.raft, request.k_raft_version_feature
         key = ReplicaKey(request.voter_id, request.voter_directory_id)
         versions = feature.min_supported_version, feature.max_supported_version
         voter = Voter(key, _endpoints(request.listeners), versions)
         if refused := self._refused(request, from_version=STATIC_VOTERS):
-            told(*refused)
+            done(*refused)
         elif request.current_leader_epoch != raft.epoch:
             is_older = request.current_leader_epoch < raft.epoch
-            told(ErrorCode.FENCED_LEADER_EPOCH if is_older else ErrorCode.UNKNOWN_LEADER_EPOCH, None)
+            done(ErrorCode.FENCED_LEADER_EPOCH if is_older else ErrorCode.UNKNOWN_LEADER_EPOCH, None)
         elif not raft.voters.has(key):
-            told(ErrorCode.VOTER_NOT_FOUND, None)
+            done(ErrorCode.VOTER_NOT_FOUND, None)
         elif not voter.endpoints or not versions[0] <= raft.kraft_version <= versions[1]:
-            told(ErrorCode.INVALID_REQUEST, None)
+            done(ErrorCode.INVALID_REQUEST, None)
         elif raft.kraft_version < DYNAMIC_VOTERS:
             self._descriptions()[key.id] = voter
-            told(ErrorCode.NONE, None)
+            done(ErrorCode.NONE, None)
         elif raft.voters.get(key.id) == voter:
-            told(ErrorCode.NONE, None)
+            done(ErrorCode.NONE, None)
         else:
-            self._change(raft.voters.updated(voter), told, waits=False)
+            self._change(raft.voters.updated(voter), done, waits=False)
 
     # Raising kraft.version
 
@@ -143,13 +143,13 @@ class VoterChanges:
                 return f"Voter {voter_id} supports kraft.version {lowest} to {highest}."
         return None
 
-    def upgrade(self, level: int, told: Told) -> None:
+    def upgrade(self, level: int, done: Done) -> None:
         """Writes the level, and the voters with their directories, if nothing is in the way."""
         voters = [voter for voter in self._voters_as_described().values() if voter is not None]
         if not self._log.is_active or len(voters) < len(self._log.raft.voters):
-            told(ErrorCode.NOT_CONTROLLER, None)
+            done(ErrorCode.NOT_CONTROLLER, None)
         else:
-            self._change(VoterSet(voters), told, kraft_version=level)
+            self._change(VoterSet(voters), done, kraft_version=level)
 
     def _voters_as_described(self) -> dict[int, Voter | None]:
         raft, described = self._log.raft, self._descriptions()
@@ -157,7 +157,7 @@ class VoterChanges:
         return {voter_id: me if voter_id == me.key.id else described.get(voter_id) for voter_id in raft.voters.ids}
 
     def _descriptions(self) -> dict[int, Voter]:
-        """What voters told a leader of an older epoch may not be so any more."""
+        """What voters said to a leader of an older epoch may not be so any more."""
         epoch = self._log.raft.epoch
         if self._described_in_epoch != epoch:
             self._described_in_epoch = epoch
@@ -182,25 +182,25 @@ class VoterChanges:
         seen = progress.observers.get(key) if progress is not None else None
         return seen is not None and self._clock.now_ms() - seen.last_caught_up_ms < _CAUGHT_UP_WITHIN_MS
 
-    def _change(self, voters: VoterSet, told: Told, *, kraft_version: int | None = None, waits: bool = True) -> None:
+    def _change(self, voters: VoterSet, done: Done, *, kraft_version: int | None = None, waits: bool = True) -> None:
         """One more or one less. The change before must be committed, and a record of this epoch too.
 
         Without `waits` the asking controller hears of it when it is written.
         """
         log = self._log
         if not log.is_active:
-            told(ErrorCode.NOT_CONTROLLER, None)
+            done(ErrorCode.NOT_CONTROLLER, None)
         elif log.raft.history.offset >= log.committed_offset:
-            told(ErrorCode.REQUEST_TIMED_OUT, None)
+            done(ErrorCode.REQUEST_TIMED_OUT, None)
         else:
             control: list[KraftMessage] = [voters.to_record()]
             if kraft_version is not None:
                 control.insert(0, messages.KRaftVersionRecord(k_raft_version=kraft_version))
             if waits:
-                log.write_control(control, lambda: told(ErrorCode.NONE, None), lambda error: told(error, None))
+                log.write_control(control, lambda: done(ErrorCode.NONE, None), lambda error: done(error, None))
             else:
                 log.write_control(control, lambda: None, lambda _error: None)
-                told(ErrorCode.NONE, None)
+                done(ErrorCode.NONE, None)
 
     def resign_if_removed(self) -> None:
         """A leader that has removed itself leads until that is committed."""

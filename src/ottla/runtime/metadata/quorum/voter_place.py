@@ -44,8 +44,8 @@ class VoterPlace:
         self._joins = joins
         self._period_ms = period_ms
         self._is_asking = False
-        self._told_in_epoch = -1
-        self._has_told = False
+        self._reported_in_epoch = -1
+        self._has_logged = False
 
     def start(self) -> None:
         self._timers.every(self._period_ms / 1000, self.look)
@@ -56,13 +56,13 @@ class VoterPlace:
             return
         me, known = raft.me, raft.voters.get(raft.me.key.id)
         if raft.is_voter:
-            is_known = known == me if raft.kraft_version >= DYNAMIC_VOTERS else self._told_in_epoch == raft.epoch
+            is_known = known == me if raft.kraft_version >= DYNAMIC_VOTERS else self._reported_in_epoch == raft.epoch
             if not is_known:
                 self._ask(self._update(raft), self._on_updated(raft.epoch))
         elif self._joins and raft.kraft_version >= DYNAMIC_VOTERS:
             self._ask(self._add(me) if known is None else self._remove(known), self._on_answered)
-        elif known is not None and not self._has_told:
-            self._has_told = True
+        elif known is not None and not self._has_logged:
+            self._has_logged = True
             _log.warning(
                 "this controller has no vote: voter %s has directory.id=%s, and this node's log.dirs have %s; "
                 "kafka-metadata-quorum removes the one and adds the other",
@@ -91,7 +91,7 @@ class VoterPlace:
     def _on_updated(self, epoch: int) -> Callable[[Any], None]:
         def then(response: Any) -> None:
             if response.error_code == ErrorCode.NONE:
-                self._told_in_epoch = epoch
+                self._reported_in_epoch = epoch
 
         return then
 

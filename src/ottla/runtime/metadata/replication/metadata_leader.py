@@ -2,7 +2,7 @@
 
 A fetch is checked against the log before it counts: an offset that this log does not have, or has in another epoch, is
 answered with where the two part. A fetch for which there is nothing waits, until something is appended, until the
-replica can be told of a higher high watermark than it knows, until its time is over, or until somebody else leads.
+replica can be given a higher high watermark than it knows, until its time is over, or until somebody else leads.
 """
 
 from __future__ import annotations  # messages are made when they are first named
@@ -124,8 +124,8 @@ class MetadataLeader:
         snapshots = self._store.snapshots
         if snapshots and self._is_before(snapshots[0], offset, epoch):
             response = self._response(asked)
-            told = response.responses[0].partitions[0].snapshot_id
-            told.end_offset, told.epoch = snapshots[-1]
+            newest = response.responses[0].partitions[0].snapshot_id
+            newest.end_offset, newest.epoch = snapshots[-1]
             return response
         end_epoch, end_offset = self._store.end_of_epoch(epoch)
         if end_epoch == epoch and offset <= end_offset:
@@ -183,7 +183,7 @@ class MetadataLeader:
             self._wake(waiting)
 
     def on_stopped(self) -> None:
-        """This replica no longer leads: whoever waits is told who does, if that is known."""
+        """This replica no longer leads: a replica that waits gets who does, if that is known."""
         for waiting in list(self._waiting):
             self._wake(waiting)
 

@@ -177,7 +177,7 @@ class MetadataStore:
         self._disk.sync_dir(self.directory)
 
     def _look_at_quorum_state(self) -> None:
-        """Raises `CorruptFile` if it cannot be read. One that is lost, Apache Kafka goes on without, too."""
+        """Raises `CorruptFile` if it cannot be read. One that is lost, Apache Kafka continues without, too."""
         epoch = self.log_end.epoch
         if self.read_quorum_state().epoch < epoch:
             self.warnings.append(

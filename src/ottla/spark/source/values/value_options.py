@@ -180,7 +180,7 @@ def _struct_ddl(text: str) -> str:
         try:
             return StructType.fromJson(json.loads(text)).simpleString()
         except (ValueError, KeyError, TypeError) as problem:
-            raise OptionError(f"option value.schema is no schema in JSON: {problem}") from None
+            raise OptionError(f"option value.schema is not a schema in JSON: {problem}") from None
     inner = re.fullmatch(r"(?is)struct\s*<(.*)>", text)
     fields = inner[1] if inner else text
     for field in _fields(fields):

@@ -147,21 +147,21 @@ def checkpoint_over_a_cut() -> Iterator[None]:
 @contextmanager
 def roles_before_settings() -> Iterator[None]:
     """Of one change of the metadata, takes a smaller ISR up first and the raised min.insync.replicas after it."""
-    take_up, configure = Replicas._take_up_delta, Replicas._on_settings
+    apply, configure = Replicas._apply_delta, Replicas._on_settings
 
     def roles_first(self: Any, delta: MetadataDelta) -> None:
         self._on_settings = lambda delta: None
-        take_up(self, delta)
+        apply(self, delta)
         del self._on_settings
         configure(self, delta)
 
-    with switched(Replicas, "_take_up_delta", roles_first):
+    with switched(Replicas, "_apply_delta", roles_first):
         yield
 
 
 @contextmanager
 def end_fetchers() -> Iterator[None]:
-    """A follower whose reply could not be taken up never asks again over that connection: one in 300."""
+    """A follower whose reply could not be handled never asks again over that connection: one in 300."""
     on_reply = Fetcher._on_reply
     replies = 0
 
@@ -177,7 +177,7 @@ def end_fetchers() -> Iterator[None]:
 
 @contextmanager
 def load_after_closing() -> Iterator[None]:
-    """A coordinator that is closed while it loads, which takes five seconds here, goes on and becomes active."""
+    """A coordinator that is closed while it loads, which takes five seconds here, continues and becomes active."""
     read_on = Loading.read_on
 
     def read_on_slowly(self: Loading, may_wait: bool = False) -> None:
@@ -226,7 +226,7 @@ def grow_isr_early() -> Iterator[None]:
 
 @contextmanager
 def admit_old_producers() -> Iterator[None]:
-    """Takes batches of a producer whose epoch is over: whoever has taken its place is not alone."""
+    """Takes batches of a producer whose epoch is over: its successor is not alone."""
     begin, check_state, check_batch = Verifications.begin, ProducerState.check, TransactionalBatches.check
 
     def begin_any(self: Verifications, *arguments: Any) -> Any:

@@ -69,7 +69,7 @@ def forget_the_vote() -> Iterator[None]:
 
 @contextmanager
 def follow_older_leaders() -> Iterator[None]:
-    """Accepts a stale epoch: follows whoever says that it leads."""
+    """Accepts a stale epoch: follows any node that says that it leads."""
     on_leader, wrong_leader = Raft._on_leader, QuorumAnswers._wrong_leader
 
     def follow(self: Raft, leader_id: int, epoch: int) -> list[Effect]:

@@ -86,7 +86,7 @@ CANARIES: Final = {
         is_quick=True,
     ),
     "drop-commits": Canary(
-        broken_brokers.drop_commits, 1, 1, _READ, found_by="a group goes on where it had committed", is_quick=True
+        broken_brokers.drop_commits, 1, 1, _READ, found_by="a group continues where it had committed", is_quick=True
     ),
     "show-aborted": Canary(
         broken_brokers.show_aborted, 1, 3, _TRANSACTIONS, found_by="transactions are atomic", is_quick=True
@@ -214,7 +214,7 @@ CANARIES: Final = {
         "late",
         0.5,
         ("overtaken assignment",),
-        "the metadata keep the directory that a broker has told last",
+        "the metadata keep the directory that a broker has reported last",
         is_quick=True,
     ),
     "commit-older-epochs": Canary(

@@ -61,7 +61,8 @@ class Machine:
         self._damaged: dict[str, tuple[bytes, str]] = {}
         """What files were before they were damaged, and how a node has to name them if it does not start with them."""
         self.on_failed: Callable[[str, bool], None] = lambda why, was_expected: None
-        """Told why the node cannot go on or cannot start, and whether that was to be expected; it is gone then."""
+        """Called with the reason why the node cannot continue or cannot start, and whether that was to be expected; it
+        is gone then."""
         self._cluster = cluster
 
     @property
@@ -187,7 +188,7 @@ class Machine:
         self._removed_directories.add(path)
 
     @property
-    def has_told_of_failures(self) -> bool:
+    def has_reported_failures(self) -> bool:
         """Whether the node has noticed that its directories have failed, and a controller knows."""
         server = self.node._broker_server if self.is_serving and self.node is not None else None
         if server is None or server.broker is None:
@@ -241,7 +242,7 @@ class Machine:
         self.disk.replace(path, left)
 
     def damage(self, path: str, left: bytes | None) -> None:
-        """Of a file only this is left, or nothing. The next life goes on, or says that it cannot start with it."""
+        """Of a file only this is left, or nothing. The next life continues, or says that it cannot start with it."""
         assert self.life is None
         self._damaged[path] = self.disk.files()[path], path if left is not None else f"{path.rpartition('/')[0]}: "
         self.disk.replace(path, left)

@@ -145,8 +145,8 @@ def lost_directory(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | 
     """One log directory answers with errors, over restarts, until an operator stops the node and does something.
 
     What that is, the seed decides: the directory is brought back with what its disk has, an empty one is put in its
-    place, or it is taken out of `log.dirs`. The one with the metadata, without which the node cannot go on, is always
-    brought back: a voter that has forgotten its vote is for another procedure (docs/cluster.md).
+    place, or it is taken out of `log.dirs`. The one with the metadata, without which the node cannot continue, is
+    always brought back: a voter that has forgotten its vote is for another procedure (docs/cluster.md).
     """
     chance = nemesis.chance_of(fault)
     metadata_path, *others = machine.log_dirs
@@ -197,7 +197,7 @@ def client_kill(nemesis: "Nemesis", fault: Fault, machine: Machine) -> None:
 
 
 def client_pause(nemesis: "Nemesis", fault: Fault, machine: Machine) -> End | None:
-    """A program stands still, and takes itself for a member or an owner that it may not be any more when it goes on."""
+    """A program stands still, and takes itself for a member or an owner that it may not be any more when it resumes."""
     if not nemesis.actors:
         return None
     process = nemesis.actors[abs(fault.amount) % len(nemesis.actors)].client.process

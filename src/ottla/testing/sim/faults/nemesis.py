@@ -1,4 +1,4 @@
-"""Has the faults of a plan happen, ends them, and starts nodes again that could not go on."""
+"""Has the faults of a plan happen, ends them, and starts nodes again that could not continue."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -33,7 +33,7 @@ class Nemesis:
         self.promises = Promises(cluster, history)
         self.quorum = QuorumPromises(cluster)
         self.schedule: Schedule | None = None
-        """The last that was begun: one goes on at a time."""
+        """The last that was begun: one runs at a time."""
         for machine in self.machines:
             machine.on_failed = lambda why, was_expected, machine=machine: self._on_failed(machine, why, was_expected)  # type: ignore[misc]
 

@@ -122,10 +122,10 @@ class Promises:
 
 
 def _is_sound(machine: Machine, path: str) -> bool:
-    """Whether a node that serves goes on, and this directory of its with it.
+    """Whether a node that serves continues, and this directory of its with it.
 
     It gives up if it cannot tell a controller of a directory that has failed.
     """
     if machine.may_fail or path in machine.failed_directories:
         return False
-    return not machine.failed_directories or machine.has_told_of_failures
+    return not machine.failed_directories or machine.has_reported_failures

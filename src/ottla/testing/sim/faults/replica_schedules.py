@@ -1,4 +1,4 @@
-"""Schedules for replicas: what epochs of leaders and brokers, and the order of what is told, are for.
+"""Schedules for replicas: what epochs of leaders and brokers, and the order of what is reported, are for.
 
 Brokers hear of the metadata late, requests arrive late. Each schedule is what one check keeps from doing harm.
 """
@@ -268,7 +268,7 @@ def late_request(play: Schedule) -> Steps:
 
 
 def overtaken_assignment(play: Schedule) -> Steps:
-    """A replica moves, and the controller goes silent that is told of its new directory. The move is called off when
+    """A replica moves, and the controller goes silent that gets its new directory. The move is called off when
     the next controller is known, and it is told that, while the first request is still on its way to the other."""
     cast = _cast(play)
     active = play.leader()
@@ -285,7 +285,7 @@ def overtaken_assignment(play: Schedule) -> Steps:
     place = replica.topic_id, name.partition
     yield Until(
         "the controller is told",
-        lambda: place in broker.directory_assignments._waiting and not broker.directory_assignments._untold,
+        lambda: place in broker.directory_assignments._waiting and not broker.directory_assignments._unsent_assignments,
         _SOON_MS,
     )
     play.cut([active], play.nemesis.machines)

@@ -1,7 +1,7 @@
 """Faults in several steps, each of which comes when the cluster is where the step before was to bring it.
 
 Some situations need things to happen in one order within milliseconds: what faults at drawn moments do not bring about
-in years. A schedule is a generator. It does something, yields what it waits for, and goes on right after the step of
+in years. A schedule is a generator. It does something, yields what it waits for, and continues right after the step of
 the simulation in which that became so; or is over, where it does not become so in time. What it has cut is mended then,
 and who it has killed is started: also when its fault ends first.
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Until(NamedTuple):
-    """Waits for something to become so. If it takes longer, the schedule is over, unless it goes on without."""
+    """Waits for something to become so. If it takes longer, the schedule is over, unless it continues without."""
 
     what: str
     is_so: Callable[[], bool]
@@ -117,7 +117,7 @@ class Schedule:
     def note(self, what: str) -> None:
         self.nemesis.note(f"  {what}")
 
-    # How it goes on
+    # How it continues
 
     def begin(self, steps: Steps) -> "End":
         self._steps = steps

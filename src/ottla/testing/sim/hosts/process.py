@@ -1,6 +1,6 @@
-"""One life of a program in a simulation: it runs, it may be stopped and go on (SIGSTOP, SIGCONT), and it ends.
+"""One life of a program in a simulation: it runs, it may be stopped and continue (SIGSTOP, SIGCONT), and it ends.
 
-Whatever would happen in it while it is stopped (timers, finished jobs, turns of the network) happens when it goes on,
+Whatever would happen in it while it is stopped (timers, finished jobs, turns of the network) happens when it continues,
 in the same order. Once it has ended nothing happens in it any more.
 """
 
@@ -33,7 +33,7 @@ class Process:
         self._held: list[Due] = []
 
     def run(self, callback: Callable[[], None]) -> None:
-        """Does it now, when the process goes on, or never."""
+        """Does it now, when the process continues, or never."""
         if self.is_over:
             return
         if self.is_stopped:

@@ -1,4 +1,4 @@
-"""A function on a thread of its own that goes on only when it is told to, up to where it pauses.
+"""A function on a thread of its own that continues only when it is told to, up to where it pauses.
 
 Theory of operation. `resume` returns when the function pauses or is over, and the function waits while it is paused. So
 exactly one thread runs at any time, and what happens is decided by the calls of `resume` alone, not by the system's
@@ -6,8 +6,8 @@ scheduler. A function that is abandoned gets `Abandoned` where it paused, and wh
 end, and does nothing more that a pause stands before.
 
 Locks of the product are held across pauses, as threads do it. `SteppedLock` is such a lock: a function that finds it
-taken pauses; the loop, which cannot, has the function that holds it go on until the lock is free. `use_stepped_locks`
-puts it in the place of `threading.Lock` in the product's modules.
+taken pauses; the loop, which cannot, has the function that holds it continue until the lock is free.
+`use_stepped_locks` puts it in the place of `threading.Lock` in the product's modules.
 
 Threads are kept for the next function: making one costs as much as several functions.
 """
@@ -23,7 +23,7 @@ _RealLock: Final = threading.Lock
 
 
 class Abandoned(BaseException):
-    """The process of this function is gone. Not an `Exception`, so that no handler can go on after it."""
+    """The process of this function is gone. Not an `Exception`, so that no handler can continue after it."""
 
 
 class SteppedThread:

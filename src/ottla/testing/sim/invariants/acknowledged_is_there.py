@@ -1,4 +1,4 @@
-"""No acknowledged record is lost, at the offset that was told; and no record is there that nobody sent.
+"""No acknowledged record is lost, at the offset that was reported; and no record is there that nobody sent.
 
 In topics that forget, records are gone only where that was asked for: see `Gone`.
 """
@@ -30,8 +30,8 @@ class AcknowledgedIsThere(Invariant):
             if sent is None or sent.partition != partition:
                 self.violated(f"{value[:60]!r} at {offset} of {partition} was never sent there")
         for record in self.history.sent.values():
-            is_told = record.fate is Fate.ACKNOWLEDGED and record.offset >= 0
-            if is_told and (record.partition, record.offset) not in places and not gone.may_lack(record):
+            is_acknowledged = record.fate is Fate.ACKNOWLEDGED and record.offset >= 0
+            if is_acknowledged and (record.partition, record.offset) not in places and not gone.may_lack(record):
                 self.violated(f"{record} was acknowledged at {record.offset} and is not there")
         self._check_committed(found, gone)
 

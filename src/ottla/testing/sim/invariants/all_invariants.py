@@ -13,7 +13,7 @@ from ottla.testing.sim.invariants.directories_are_known import DirectoriesAreKno
 from ottla.testing.sim.invariants.electable_replicas_are_complete import LeadersToBeHaveAll
 from ottla.testing.sim.invariants.enough_replicas_have_it import EnoughReplicasHaveIt
 from ottla.testing.sim.invariants.exactly_once import ExactlyOnce
-from ottla.testing.sim.invariants.groups_go_on import GroupsGoOn, OneOwner
+from ottla.testing.sim.invariants.groups_continue import GroupsContinue, OneOwner
 from ottla.testing.sim.invariants.images_are_equal import ImagesAreEqual
 from ottla.testing.sim.invariants.invariant import Invariant
 from ottla.testing.sim.invariants.isr_follows import IsrFollows
@@ -38,7 +38,7 @@ def make_invariants(cluster: SimulatedCluster, history: History, actors: Sequenc
         AcknowledgedIsThere(cluster, history),
         OnceAndInOrder(cluster, history),
         TransactionsAreAtomic(cluster, history),
-        GroupsGoOn(cluster, history),
+        GroupsContinue(cluster, history),
         OneOwner(cluster, history),
         ImagesAreEqual(cluster, history),
         VotersAreEqual(cluster, history),

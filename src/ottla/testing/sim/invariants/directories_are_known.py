@@ -1,8 +1,8 @@
 """The metadata name the log directory in which each replica really is (KIP-858): in the end, and once they have.
 
-A broker that has nothing more to tell has told where its replicas are, last of all. If the metadata then name another
-of its directories, something older was heard after it. The broker tells again when it hears of that; but until then the
-controller goes by the wrong one, should a directory fail, and so does the node, should it start anew.
+A broker that has nothing more to tell has reported where its replicas are, last of all. If the metadata then name
+another of its directories, something older was heard after it. The broker tells again when it hears of that; but until
+then the controller goes by the wrong one, should a directory fail, and so does the node, should it start anew.
 """
 
 from typing import Any
@@ -30,14 +30,14 @@ class DirectoriesAreKnown(Invariant):
                 image = topic.partitions.get(name.partition) if topic is not None else None
                 real = held.identity.directory_ids.get(partition.directory)
                 if image is not None and image.directory(machine.node_id) != real:
-                    told = image.directory(machine.node_id)
+                    recorded = image.directory(machine.node_id)
                     where = f"{partition.directory} ({real!r})"
-                    return f"{name} of node {machine.node_id} is in {where}; the metadata say {told!r}"
+                    return f"{name} of node {machine.node_id} is in {where}; the metadata say {recorded!r}"
         return ""
 
 
 class DirectoriesAreToldInOrder(PeriodicInvariant):
-    name = "the metadata keep the directory that a broker has told last"
+    name = "the metadata keep the directory that a broker has reported last"
     every_us = 500
 
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:
@@ -63,17 +63,17 @@ class DirectoriesAreToldInOrder(PeriodicInvariant):
         moves, assignments = broker.replica_moves._moves, broker.directory_assignments
         for partition in broker.partitions.values():
             place = partition.topic_id, partition.name.partition
-            if place in assignments._untold or place in assignments._waiting:
+            if place in assignments._unsent_assignments or place in assignments._waiting:
                 continue
-            told = _told(machine, partition, image)
+            recorded = _recorded(machine, partition, image)
             move = moves.get(partition.name)
-            is_target = move is not None and own.get(move.target.path) == told
-            if told in own.values() and told != own.get(partition.directory) and not is_target:
-                said = next(path for path, directory_id in own.items() if directory_id == told)
+            is_target = move is not None and own.get(move.target.path) == recorded
+            if recorded in own.values() and recorded != own.get(partition.directory) and not is_target:
+                said = next(path for path, directory_id in own.items() if directory_id == recorded)
                 self.violated(f"{partition.name} of node {machine.node_id} is in {partition.directory}, not in {said}")
 
 
-def _told(machine: Machine, partition: Partition, image: MetadataImage) -> object:
+def _recorded(machine: Machine, partition: Partition, image: MetadataImage) -> object:
     topic = image.topics.by_name.get(partition.name.topic)
     known = topic.partitions.get(partition.name.partition) if topic is not None else None
     is_same = topic is not None and topic.id == partition.topic_id

@@ -89,7 +89,7 @@ class EnoughReplicasHaveIt(PeriodicInvariant):
         if machine.may_fail or machine.failed_directories or log.config.is_compacted:
             return True
         if record.offset < log.log_start_offset:
-            return True  # deleted, by retention or by request, before its producer could be told of it
+            return True  # deleted, by retention or by request, before its producer could get the reply
         first = max((one.base_offset for one in log.segments if one.base_offset <= record.offset), default=0)
         try:
             for batch in batches_of(machine, log, first):

@@ -44,10 +44,10 @@ class Gone:
             asked = self._history.may_be_deleted.get(partition, 0)
             if partition.topic != TRAILS and start > asked:
                 yield f"{partition} begins at {start}, and nobody has deleted more than what is before {asked}"
-            told = self._history.is_deleted.get(partition, 0)
-            first = next((offset for offset, _ in self._found.everything[partition]), told)
-            if first < told and not self._has_crashed:
-                yield f"{partition} has {first}, and all before {told} was said to be deleted"
+            deleted_before = self._history.is_deleted.get(partition, 0)
+            first = next((offset for offset, _ in self._found.everything[partition]), deleted_before)
+            if first < deleted_before and not self._has_crashed:
+                yield f"{partition} has {first}, and all before {deleted_before} was said to be deleted"
 
 
 def _log_start(cluster: SimulatedCluster, partition: TopicPartition) -> int:

@@ -1,4 +1,4 @@
-"""A group's member goes on where the group had committed, and every record is read by every group at least once.
+"""A group's member continues where the group had committed, and every record is read by every group at least once.
 
 A partition has one owner in each generation of its group.
 """
@@ -13,8 +13,8 @@ from ottla.testing.sim.workloads.history import History
 from ottla.testing.sim.workloads.topics import KEPT
 
 
-class GroupsGoOn(Invariant):
-    name = "a group goes on where it had committed"
+class GroupsContinue(Invariant):
+    name = "a group continues where it had committed"
 
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:
         super().__init__(cluster, history)

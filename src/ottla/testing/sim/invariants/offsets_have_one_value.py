@@ -15,7 +15,7 @@ class OffsetsHaveOneValue(Invariant):
         self._seen: dict[tuple[TopicPartition, int], tuple[bytes, str]] = {}
 
     def on_acknowledged(self, record: SentRecord) -> None:
-        self._see(record.partition, record.offset, record.value, f"told to {record.writer}")
+        self._see(record.partition, record.offset, record.value, f"acknowledged to {record.writer}")
 
     def on_read(self, group: str, reader: str, partition: TopicPartition, offset: int, value: bytes) -> None:
         self._see(partition, offset, value, f"read by {reader}")

@@ -1,7 +1,7 @@
 """The machines of a simulation and how they reach each other.
 
 Connecting follows TCP: it takes a round trip; where nobody listens it is refused; a machine without power, or behind a
-cut link, does not answer, and after some tries, two minutes in all, the one who dials is told so.
+cut link, does not answer, and after some tries, two minutes in all, the one who dials gets an error.
 """
 
 import errno
@@ -63,7 +63,7 @@ class Dialled:
 
 
 class Fabric:
-    """`trace` is told of every piece that is carried."""
+    """`trace` is notified of every piece that is carried."""
 
     def __init__(
         self,

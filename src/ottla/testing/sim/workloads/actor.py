@@ -15,7 +15,7 @@ _LINGERS: Final = 0.5
 """How many of those that may linger do."""
 _LONGEST_SLEEP_US: Final = 6_000_000
 _ZOMBIE_US: Final = 4_000_000
-"""How long a zombie goes on."""
+"""How long a zombie continues."""
 
 FAST: Final[dict[str, object]] = {
     "request.timeout.ms": 4_000,
@@ -42,7 +42,7 @@ class Actor:
 
     settles: ClassVar[Settles] = Settles.FIRST
     may_linger: ClassVar[bool] = False
-    """Whether a process that was taken for dead may wake up again, and go on beside the next one: a zombie."""
+    """Whether a process that was taken for dead may wake up again, and continue beside the next one: a zombie."""
 
     def __init__(self, cluster: SimulatedCluster, history: History, name: str) -> None:
         self.name = name
@@ -130,7 +130,7 @@ class Actor:
         agenda.call_at(agenda.clock.elapsed_us() + _BACK_AFTER_US, self.begin)
 
     def _linger(self) -> None:
-        """The process is stopped for a while, and the next one begins. Then it goes on, and knows nothing of that."""
+        """The process is stopped for a while, and the next one begins. Then it continues, and knows nothing of that."""
         self._is_alive = False
         client, agenda = self.client, self.cluster.simulation.agenda
         now_us = agenda.clock.elapsed_us()

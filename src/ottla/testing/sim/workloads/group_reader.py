@@ -37,7 +37,7 @@ class _Listener:
 
 
 class GroupReader(Actor):
-    """Reads committed records only. It goes on until it is told to `finish`."""
+    """Reads committed records only. It continues until it is told to `finish`."""
 
     settles = Settles.WHEN_ALL_IS_READ
 
@@ -57,7 +57,8 @@ class GroupReader(Actor):
         self._core: ConsumerCore
         self._read: dict[TopicPartition, int] = {}
         self._epochs: dict[TopicPartition, int | None] = {}
-        """Of the last record that was read: without it, a leader that was deposed cannot be told from one that is."""
+        """Of the last record that was read: without it, a leader that was deposed cannot be distinguished from one that
+        is."""
         self._committing: Promise[None] | None = None
 
     def _begin_life(self) -> None:

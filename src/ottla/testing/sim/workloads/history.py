@@ -134,7 +134,7 @@ class History:
         return record
 
     def acknowledge(self, record: SentRecord, offset: int | None) -> None:
-        """The cluster has told where it is. With `acks=0` nobody has, and with 1 only its leader has promised.
+        """The cluster has said where it is. With `acks=0` nobody has, and with 1 only its leader has promised.
 
         Of a batch that its broker has and no longer knows, only that it is there is known: one behind it was
         acknowledged. It is looked for in the end.

@@ -1,4 +1,4 @@
-"""A minority of the nodes is taken away, and the others have to go on: who is left serves writes within a bound.
+"""A minority of the nodes is taken away, and the others have to continue: who is left serves writes within a bound.
 
 So it must be when a majority of the controllers is well. Asked for is a record in every partition of which enough
 replicas are left, and a new topic.

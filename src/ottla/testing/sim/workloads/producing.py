@@ -15,7 +15,7 @@ from ottla.testing.sim.workloads.history import Fate, History, SentRecord
 
 
 class _NoWaiter:
-    """Nothing waits in a simulation: deliveries are told by callbacks."""
+    """Nothing waits in a simulation: deliveries are reported by callbacks."""
 
     lock = nullcontext()
 

@@ -34,7 +34,7 @@ class ReplicaMover(Actor):
         super().__init__(cluster, history, name)
         self._partitions = partitions
         self._brokers = list(cluster.settings.brokers())
-        self._told_ms: dict[TopicPartitionReplica, int] = {}
+        self._moved_ms: dict[TopicPartitionReplica, int] = {}
 
     def _begin_life(self) -> None:
         settings = read_settings(Scope.ADMIN, {**self.client_settings, "default.api.timeout.ms": _CALL_MS}, {})
@@ -66,8 +66,8 @@ class ReplicaMover(Actor):
 
     def _may_move(self, replica: TopicPartitionReplica) -> bool:
         now_ms = self.cluster.simulation.clock.elapsed_us() // 1000
-        told_ms = self._told_ms.get(replica)
-        if told_ms is not None and now_ms - told_ms < _LEFT_ALONE_MS and self.chance.random() >= _HASTY:
+        moved_ms = self._moved_ms.get(replica)
+        if moved_ms is not None and now_ms - moved_ms < _LEFT_ALONE_MS and self.chance.random() >= _HASTY:
             return False
-        self._told_ms[replica] = now_ms
+        self._moved_ms[replica] = now_ms
         return True

@@ -21,7 +21,7 @@ _DIES = 0.01
 class TransactionalWriter(Actor):
     """Each life has the same `transactional.id`, and so ends what the one before it left open.
 
-    A life that was only asleep may wake up beside the next one. Then it goes on writing, and must be fenced. Once the
+    A life that was only asleep may wake up beside the next one. Then it keeps writing, and must be fenced. Once the
     program was told to finish, it is done when a transaction of its is committed: so that must be possible.
     """
 
