@@ -1,10 +1,10 @@
-"""What goes on whatever its callbacks raise: loops that ask again, and rows of callbacks that have nothing to do with
-each other.
+"""Work that continues whatever its callbacks raise: loops that ask again, and rows of callbacks that have nothing to do
+with each other.
 
 Theory of operation. An exception in work for a client's request is that request's (`attribution`). One in the node's
 own work is nobody's: where it came out in the middle of a loop it would end the loop, and a follower would never fetch
 again, or a controller fence nobody. So such callbacks are called `apart`: what one of them raises reaches the loop in a
-turn of its own, where it is counted (`ottla_faults_total`) and logged (`fault_log`), and the caller goes on. A
+turn of its own, where it is counted (`ottla_faults_total`) and logged (`fault_log`), and the caller continues. A
 simulation ends there, as it does at any exception that nobody has expected.
 
 A loop that asks another node, a controller or a machine asks `surely`: it hears one outcome of each question, so that
@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from ottla.base.ports import Timer, Timers
-from ottla.runtime.attribution import WORK, work_for
+from ottla.runtime.attribution import WORK
 from ottla.runtime.channels import THIS_NODE, ControllerChannel, Failed, Then, newest_version
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -30,8 +30,9 @@ Ask = Callable[[Then, Failed], object]
 
 def apart(timers: Timers | None, callback: Callable[..., object], *arguments: Any) -> bool:
     """Calls back for no request; False if that raised. Without timers, where nothing is repeated, it raises here."""
+    before, WORK.request = WORK.request, None
     try:
-        work_for(None, callback, *arguments)
+        callback(*arguments)
     except Exception as problem:
         if timers is None:
             raise
@@ -41,13 +42,15 @@ def apart(timers: Timers | None, callback: Callable[..., object], *arguments: An
         else:
             later(timers, 0, partial(_raise, problem))
         return False
+    finally:
+        WORK.request = before
     return True
 
 
 def say_what_about(problem: Exception) -> None:
-    """Adds to an exception what the node was taking up, if that is known."""
+    """Adds to an exception what the node was applying, if that is known."""
     if WORK.about is not None:
-        problem.add_note(f"while taking up {WORK.about}")
+        problem.add_note(f"while handling {WORK.about}")
 
 
 def later(timers: Timers, delay_s: float, callback: Callable[[], None]) -> Timer:
@@ -65,7 +68,9 @@ def ask_surely(timers: Timers, ask: Ask, then: Then, failed: Failed) -> None:
     A question that cannot be asked, and a reply that `then` raises over, are as none: `failed` hears
     UNKNOWN_SERVER_ERROR. So `failed` may come after a `then` that was broken off, and must not mind.
     """
-    _Question(timers, then, failed).ask(ask)
+    question = _Question(timers, then, failed)
+    if not apart(timers, ask, question.on_reply, question.on_failed):
+        question.on_failed(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def ask_as_node(timers: Timers, channel: ControllerChannel, request: Message, then: Then, failed: Failed) -> None:
@@ -84,10 +89,6 @@ class _Question:
         self._then = then
         self._failed = failed
         self._is_over = False
-
-    def ask(self, ask: Ask) -> None:
-        if not apart(self._timers, ask, self.on_reply, self.on_failed):
-            self.on_failed(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def on_reply(self, reply: Any) -> None:
         if not self._is_over:

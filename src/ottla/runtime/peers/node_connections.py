@@ -1,7 +1,8 @@
 """A node's connections to other nodes: opened when something is asked, opened again after pauses that grow.
 
-One line to a node is one connection. What must not wait behind something slow (a long poll, a large fetch) has a line
-of its own. Nothing is asked again here: a request whose connection breaks has failed, and the asking code decides.
+A node may have several connections to another, each for a purpose: what must not wait behind something slow (a long
+poll, a large fetch) has one of its own. Nothing is asked again here: a request whose connection breaks
+has failed, and the asking code decides.
 """
 
 import logging
@@ -13,7 +14,7 @@ from ottla.base.errors import LocalProtocolError
 from ottla.base.pacing import Backoff
 from ottla.base.ports import Dialer, Timers
 from ottla.runtime.apart import apart
-from ottla.runtime.attribution import Attributed, current, work_for
+from ottla.runtime.attribution import WORK, Attributed, current, work_for
 from ottla.runtime.channels import Failed, Then
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
@@ -48,7 +49,7 @@ class NodeAddress(NamedTuple):
 
 
 class PeerTraffic:
-    """What went over lines of a purpose: requests and their responses, in numbers and bytes."""
+    """What went over connections of a purpose: requests and their responses, in numbers and bytes."""
 
     __slots__ = ("bytes_in", "bytes_out", "requests", "responses")
 
@@ -99,7 +100,10 @@ class PeerRequest(OpenRequest):
         self._traffic.responses += 1
         if not self._is_over:
             self._is_over = True
-            apart(self._timers, work_for, self._work, self._then, response)
+            if self._work is None:
+                apart(self._timers, self._then, response)
+            else:
+                apart(self._timers, work_for, self._work, self._then, response)
 
     def fail(self, problem: Exception) -> None:
         if not self._is_over:
@@ -114,7 +118,7 @@ def _error_of(problem: Exception) -> ErrorCode:
 
 
 class NodeConnections:
-    """See the module. `client_id` is what the other nodes see of this one, with the line's purpose after it.
+    """See the module. `client_id` is what the other nodes see of this one, with the purpose of the connection after it.
 
     `logins` are for listeners by name at which nodes have to say who they are, `dialers` for those that are not reached
     by plain TCP; the controllers' has the empty name.
@@ -133,9 +137,9 @@ class NodeConnections:
         self._client_id = client_id
         self.logins = logins or {}
         self._dialers = dialers or {}
-        self._lines: dict[ConnectionName, ClientConnection] = {}
+        self._connections: dict[ConnectionName, ClientConnection] = {}
         self._traffic: dict[str, PeerTraffic] = {}
-        """By purpose; the bytes are of lines that were dropped."""
+        """By purpose; the bytes are of connections that were dropped."""
         self._login_problems: dict[ConnectionName, str] = {}
         """Where the last attempt ended at a login: why. They are logged once."""
         self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
@@ -143,7 +147,7 @@ class NodeConnections:
 
     def ask(
         self,
-        line: ConnectionName,
+        name: ConnectionName,
         address: NodeAddress,
         request: Message,
         version: int,
@@ -159,20 +163,24 @@ class NodeConnections:
         if self._is_closed:
             return
         limit_ms = self.settings.request_timeout_ms
-        traffic = self._traffic.get(line.purpose)
+        traffic = self._traffic.get(name.purpose)
         if traffic is None:
-            traffic = self._traffic[line.purpose] = PeerTraffic()
+            traffic = self._traffic[name.purpose] = PeerTraffic()
         traffic.requests += 1
         asked = PeerRequest(
             request, version, self._world.timers, timeout_ms or limit_ms, limit_ms, then, failed, traffic
         )
-        work_for(None, self._ask, line, address, asked)
+        before, WORK.request = WORK.request, None  # What a connection does later is the node's own.
+        try:
+            self._connection_to(name, address).ask(asked)
+        finally:
+            WORK.request = before
 
-    def is_open(self, line: ConnectionName) -> bool:
-        return line in self._lines and self._lines[line].is_open
+    def is_open(self, name: ConnectionName) -> bool:
+        return name in self._connections and self._connections[name].is_open
 
     def traffic(self, purpose: str) -> PeerTraffic:
-        """Of all lines whose purpose begins so."""
+        """Of all connections whose purpose begins so."""
         total = PeerTraffic()
         for known, one in self._traffic.items():
             if known.startswith(purpose):
@@ -180,18 +188,18 @@ class NodeConnections:
                 total.responses += one.responses
                 total.bytes_out += one.bytes_out
                 total.bytes_in += one.bytes_in
-        for line, connection in self._lines.items():
-            if line.purpose.startswith(purpose):
+        for name, connection in self._connections.items():
+            if name.purpose.startswith(purpose):
                 total.bytes_out += connection.bytes_out
                 total.bytes_in += connection.bytes_in
         return total
 
-    def drop(self, line: ConnectionName) -> None:
-        """Closes a line that is of no use any more, because its node has left or moved."""
-        connection = self._lines.pop(line, None)
-        self._login_problems.pop(line, None)
+    def drop(self, name: ConnectionName) -> None:
+        """Closes a connection that is of no use any more, because its node has left or moved."""
+        connection = self._connections.pop(name, None)
+        self._login_problems.pop(name, None)
         if connection is not None:
-            gone = self._traffic.setdefault(line.purpose, PeerTraffic())
+            gone = self._traffic.setdefault(name.purpose, PeerTraffic())
             gone.bytes_out += connection.bytes_out
             gone.bytes_in += connection.bytes_in
             connection.close(ConnectionFailed(f"the node at {connection.address} has left, or moved"))
@@ -199,20 +207,20 @@ class NodeConnections:
     def close(self) -> None:
         """The node stops: everything that was asked is forgotten."""
         self._is_closed = True
-        lines, self._lines = self._lines, {}
-        for connection in lines.values():
+        open_ones, self._connections = self._connections, {}
+        for connection in open_ones.values():
             connection.forget()
 
-    def _ask(self, line: ConnectionName, address: NodeAddress, asked: PeerRequest) -> None:
-        connection = self._lines.get(line)
+    def _connection_to(self, name: ConnectionName, address: NodeAddress) -> "ClientConnection":
+        connection = self._connections.get(name)
         if connection is not None and connection.address != address:
-            self.drop(line)
+            self.drop(name)
             connection = None
         if connection is None:
-            connection = self._lines[line] = self._connection(line, address)
-        connection.ask(asked)
+            connection = self._connections[name] = self._new_connection(name, address)
+        return connection
 
-    def _connection(self, line: ConnectionName, address: NodeAddress) -> "ClientConnection":
+    def _new_connection(self, name: ConnectionName, address: NodeAddress) -> "ClientConnection":
         # A node that is alone connects to nobody.
         from ottla.wire.exchange.client_connection import ClientConnection, ConnectionKit
 
@@ -221,13 +229,13 @@ class NodeConnections:
             self._world.timers,
             self._world.entropy,
             self._dialers.get(listener, self._world.network),
-            client_id=f"{self._client_id}-{line.purpose}",
+            client_id=f"{self._client_id}-{name.purpose}",
             setup_timeout=Backoff(self.settings.setup_timeout_ms, self.settings.setup_timeout_ms),
             reconnect_backoff=_RECONNECT_BACKOFF,
             scratch=self._scratch,
             new_login=partial(self._log_in, listener) if listener in self.logins else None,
         )
-        return ClientConnection(kit, address, on_lost=partial(self._on_lost, line))
+        return ClientConnection(kit, address, on_lost=partial(self._on_lost, name))
 
     def _log_in(
         self, listener: str, host: str, then: "Callable[[ClientMechanism], None]", failed: Callable[[Exception], None]
@@ -235,9 +243,9 @@ class NodeConnections:
         """As the settings are now."""
         self.logins[listener](host, then, failed)
 
-    def _on_lost(self, line: ConnectionName, problem: Exception) -> None:
-        _log.debug("node %s (%s): %s", line.node_id, line.purpose, problem)
+    def _on_lost(self, name: ConnectionName, problem: Exception) -> None:
+        _log.debug("node %s (%s): %s", name.node_id, name.purpose, problem)
         login_problem = str(problem) if isinstance(problem, Refused) else ""
-        if login_problem and login_problem != self._login_problems.get(line):
-            _log.warning("cannot log in at node %s (%s): %s", line.node_id, line.purpose, login_problem)
-        self._login_problems[line] = login_problem
+        if login_problem and login_problem != self._login_problems.get(name):
+            _log.warning("cannot log in at node %s (%s): %s", name.node_id, name.purpose, login_problem)
+        self._login_problems[name] = login_problem
