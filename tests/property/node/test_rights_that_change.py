@@ -5,13 +5,18 @@ moment in which it is handled, whatever was answered before and whatever waits. 
 taken is answered then, and reads nothing of what is written later.
 """
 
+from hashlib import md5
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from ottla.base.ids import ZERO_UUID, Uuid
 from ottla.log.disk import OsDisk
+from ottla.machines.metadata.image.delta import MetadataDelta
+from ottla.records.builder import BatchBuilder
+from ottla.records.header import Compression
 from ottla.wire import messages as m
 from ottla.wire.acls import AclOperation, AclResource
 from ottla.wire.errors import ErrorCode
@@ -245,4 +250,89 @@ def test_a_commit_that_was_allowed_and_is_answered_later_allows_no_other(monkeyp
     assert client.check() == 1
     client.ask(commit(777), False)
     assert client.check() == 2
+    node.whole.stop()
+
+
+def hear_of(node: GuardedNode, name: str, topic_id: Uuid) -> None:
+    """The broker's metadata has another topic, of which the clients of other brokers may have heard before."""
+    broker, delta = node.whole.node.broker, MetadataDelta()
+    assert broker is not None
+    partition = m.PartitionRecord(
+        partition_id=0, topic_id=topic_id, replicas=(1,), isr=(1,), leader=1, directories=(ZERO_UUID,)
+    )
+    for record in (m.TopicRecord(name=name, topic_id=topic_id), partition):
+        broker.image.replay(record, delta)
+    broker.on_metadata(delta)
+    node.whole.network.run()
+    assert broker.partitions.get((name, 0)) is not None
+
+
+def test_vulnerability_a_fetch_that_waits_reads_no_topic_that_it_may_not_when_its_id_is_known() -> None:
+    node = GuardedNode()
+    ids = prepare(node.ask)
+    node.create_rules(creations([READ_TOPIC], "User:ANONYMOUS"))
+    secret = Uuid(b"of a secret one!")
+    topics = [
+        m.FetchRequest.FetchTopic(
+            topic_id=id, partitions=[m.FetchRequest.FetchPartition(partition=0, partition_max_bytes=1000)]
+        )
+        for id in (ids[MINE], secret)
+    ]
+    request = m.FetchRequest(max_wait_ms=500, min_bytes=1 << 20, max_bytes=1 << 20, session_epoch=-1, topics=topics)
+    client = node.whole.connect(PORT)
+    client.send(encode_request(request, 13, 0, "a client"))
+    node.whole.network.run()
+    assert client.receive() == b"", "it waits"
+    hear_of(node, "secret", secret)
+    data = [m.ProduceRequest.PartitionProduceData(index=0, records=batch())]
+    write = m.ProduceRequest(acks=1, topic_data=[m.ProduceRequest.TopicProduceData(name="secret", partition_data=data)])
+    assert not node.ask(write, 9).responses[0].partition_responses[0].error_code
+    node.whole.timers.advance(501)
+    node.whole.network.run()
+    (_, response) = decode_response(m.FetchResponse, client.receive()[4:], 13)
+    told = {topic.topic_id: topic.partitions[0] for topic in response.responses}
+    assert (told[secret].error_code, bytes(told[secret].records)) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, b"")
+    node.whole.stop()
+
+
+def test_vulnerability_a_batch_is_not_written_to_a_topic_whose_id_was_unknown_when_the_right_was_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another batch of its request is looked at by a worker meanwhile."""
+    node = GuardedNode()
+    ids = prepare(node.ask)
+    node.create_rules(creations([WRITE_TOPIC], "User:ANONYMOUS"))
+    broker, secret, held = node.whole.node.broker, Uuid(b"of a secret one!"), list[Any]()
+    assert broker is not None
+    run_job = broker.world.workers.run
+
+    def hold_checks(*job: Any, key: Any = None) -> None:
+        if key == "batch checks":
+            held.append(lambda: run_job(*job, key=key))
+        else:
+            run_job(*job, key=key)
+
+    monkeypatch.setattr(broker.world.workers, "run", hold_checks)
+    builder = BatchBuilder(compression=Compression.GZIP)
+    for number in range(8_000):
+        builder.append(1_700_000_000_000, None, md5(number.to_bytes(4, "big")).digest())
+    topics = [
+        m.ProduceRequest.TopicProduceData(
+            topic_id=id, partition_data=[m.ProduceRequest.PartitionProduceData(index=0, records=records)]
+        )
+        for id, records in ((ids[MINE], builder.build()), (secret, batch()))
+    ]
+    client = node.whole.connect(PORT)
+    data = encode_request(m.ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics), 13, 0, "a client")
+    while data:
+        data = data[client.send(data) :]
+        node.whole.network.run()
+    (check,) = held
+    hear_of(node, "secret", secret)
+    check()
+    node.whole.network.run()
+    _, response = decode_response(m.ProduceResponse, client.receive()[4:], 13)
+    errors = {topic.topic_id: topic.partition_responses[0].error_code for topic in response.responses}
+    assert errors == {ids[MINE]: ErrorCode.NONE, secret: ErrorCode.UNKNOWN_TOPIC_ID}
+    assert broker.partitions["secret", 0].log.log_end_offset == 0
     node.whole.stop()

@@ -25,6 +25,8 @@ delete_records = each_topic(AclOperation.DELETE)
 def produce(rights: Rights, question: Question) -> None:
     """WRITE on the transactional id if there is a transaction in it, and on each topic.
 
+    An unknown id is answered here: a handler that has to wait might find a topic for it, whose right nobody looked for.
+
     To a client that asks for no answer it is said by hanging up, as about any other error.
     """
     request, version = question.request, question.version
@@ -33,13 +35,17 @@ def produce(rights: Rights, question: Question) -> None:
         _refuse_all(question, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return
     by_id = version >= _PRODUCE_BY_ID
+    unknown: list[Any] = []
 
     def is_allowed(topic: Any) -> bool:
         name = rights.topic_name(topic.topic_id) if by_id else topic.name
-        return name is None or rights.allow_topic(AclOperation.WRITE, name)  # An unknown id is reported as such.
+        return name is not None and rights.allow_topic(AclOperation.WRITE, name)
 
-    allowed, refused = divide(request.topic_data, is_allowed)
-    if not refused:
+    known = request.topic_data
+    if by_id:
+        known, unknown = divide(known, lambda topic: rights.topic_name(topic.topic_id) is not None)
+    allowed, refused = divide(known, is_allowed)
+    if not refused and not unknown:
         question.pass_on()
         return
     if request.acks == 0:
@@ -49,14 +55,17 @@ def produce(rights: Rights, question: Question) -> None:
             question.respond(None)
         _hang_up(question)
         return
-    refusal = refusal_response(
-        with_entries(request, "topic_data", refused), version, ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    )
+    refusal = _refused(question, refused, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    refusal.responses = [*refusal.responses, *_refused(question, unknown, ErrorCode.UNKNOWN_TOPIC_ID).responses]
     if not allowed:
         question.respond(refusal)
         return
     rest = with_entries(request, "topic_data", allowed)
-    question.proceed(rest, joined(question.respond, "responses", refusal.responses))  # type: ignore[attr-defined]
+    question.proceed(rest, joined(question.respond, "responses", refusal.responses))
+
+
+def _refused(question: Question, topics: list[Any], error: ErrorCode) -> Any:
+    return refusal_response(with_entries(question.request, "topic_data", topics), question.version, error)
 
 
 def _refuse_all(question: Question, error: ErrorCode) -> None:
@@ -84,8 +93,9 @@ def _has_transaction(request: Any) -> bool:
 def fetch(rights: Rights, question: Question) -> None:
     """CLUSTER_ACTION for a follower, READ on each topic for everyone else.
 
-    What a session is about is not in the request, so the handler asks as it reads (`RequestContext.may_use`). A
-    request without a session, whose topics may all be read, is an ordinary one.
+    What a session is about is not in the request, so the handler asks as it reads (`RequestContext.may_use`). It also
+    does if an id is unknown, which may be known when a request that waits is answered. A request without a session,
+    whose topics may all be read, is an ordinary one.
     """
     request, version, context = question.request, question.version, question.context
     assert context is not None, "a controller has a check of its own"
@@ -108,7 +118,7 @@ def _nothing(_name: str) -> bool:
 def _are_readable(rights: Rights, topics: list[Any], *, by_id: bool) -> bool:
     for topic in topics:
         name = rights.topic_name(topic.topic_id) if by_id else topic.topic
-        if name is not None and not rights.allow_topic(AclOperation.READ, name, tell=False):
+        if name is None or not rights.allow_topic(AclOperation.READ, name, tell=False):
             return False
     return True
 
