@@ -151,6 +151,8 @@ class TlsTransport:
                     filled = self._fill(buffer, filled, size)
         if not filled:
             raise ssl.SSLWantReadError
+        if filled == size:  # A slice may have come behind the one that filled it.
+            self._note_more(self._incoming.pending > 0 or self._tls.pending() > 0)
         return filled
 
     def _fill(self, buffer: bytearray | memoryview, filled: int, size: int) -> int:

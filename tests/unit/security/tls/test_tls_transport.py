@@ -69,6 +69,26 @@ def test_bytes_arrive_whole_and_in_order(seed: int) -> None:
     assert bytes(reader.received) == data
 
 
+@pytest.mark.parametrize("behind", [1, 100, 446])
+def test_what_comes_behind_a_full_buffer_is_told_of_wherever_the_buffer_was_full(behind: int) -> None:
+    """What was received goes to OpenSSL in slices. Here the records that fill the reader's room end with the first one,
+    and the rest of what was received is in the second.
+    """
+    wire, client, server = connected(1 << 20)
+    assert client.version == "TLSv1.3", "whose records have 22 bytes around their own"
+    first = (16_384, 32_768 - 16_384 - 2 * 22)
+    data = bytes(sum(first)) + b"x" * behind
+    reader = Reader(server, Random(0), 1)
+    at = 0
+    for size in (*first, behind):
+        at += client.send(data[at : at + size])
+    assert len(wire.server.inward.data) == 32_768 + behind + 22
+    room = bytearray(sum(first))
+    assert server.receive_into(room) == len(room)
+    wire.run()
+    assert bytes(reader.received) == b"x" * behind
+
+
 def test_what_was_received_is_not_left_in_the_buffer_that_connections_share() -> None:
     """Tests run with poison: see `ottla.base.lent`."""
     wire, client, server = connected()
