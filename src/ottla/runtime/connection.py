@@ -216,7 +216,7 @@ class Connection:
         if in_order:
             self.session.client.pause()
             steps = and_then(steps, self.session.client.resume)
-        self.server.lane.add(request, steps, self.is_open)
+        self.server.lane.add(request, steps, self.is_open, request.drop)
 
     # Out
 

@@ -79,7 +79,8 @@ class PendingRequest(RequestContext):
         """See `Respond`. In the version that the client has asked in, unless another is given."""
         connection = self._connection
         if self.parts is not None:
-            connection.server.on_fault(self, SecondReply("answered twice"))
+            if self.connection.is_open:
+                connection.server.on_fault(self, SecondReply("answered twice"))
             return
         if connection.server.metering is not None:
             self._throttle(connection.server.metering, message)
@@ -139,6 +140,12 @@ class PendingRequest(RequestContext):
         """The client has gone: what would have been sent is let go of."""
         for part in self.parts or ():
             release(part)
+
+    def drop(self) -> None:
+        """The client has gone, and the rest of the work for it is not done: it takes no room among those that wait."""
+        if self.parts is None:
+            self.parts, self.message = [], None
+            self._connection.on_answered(self, [])
 
 
 class GivenReply:

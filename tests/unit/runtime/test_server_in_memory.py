@@ -1,6 +1,7 @@
 """The same server and connections over a network in memory: frames in pieces, slow readers, clients that go."""
 
 import errno
+from collections.abc import Callable
 
 import pytest
 
@@ -248,3 +249,28 @@ def test_the_same_run_twice_is_the_same() -> None:
         return seen
 
     assert transcript() == transcript()
+
+
+def test_requests_that_are_never_answered_take_no_room_when_their_client_has_gone() -> None:
+    """Work in steps for a client that has gone is dropped. If its request still counted against
+    `queued.max.request.bytes`, a few such clients would stop the node for all.
+    """
+    scene, resumed = Scene(Limits(max_queued_bytes=100)), list[Callable[[], None]]()
+
+    class Pause:
+        def when_over(self, callback: Callable[[], None]) -> None:
+            resumed.append(callback)
+
+    scene.handle = lambda context, message, respond: context.go_through(iter([Pause()]), in_order=False)
+    for _ in range(10):
+        client = scene.connect()
+        client.ask(ASKED)
+        client.end.close()
+        scene.network.run()
+        assert scene.server._queued_bytes > 0, "it is in memory for as long as it waits"
+        resumed.pop()()
+        scene.network.run()
+    assert (scene.server._queued_bytes, scene.server.is_full) == (0, False)
+    scene.handle = scene.wait
+    scene.connect().ask(ASKED)
+    assert len(scene.waiting) == 1

@@ -54,12 +54,19 @@ def let_go(*lists: list[Any]) -> Steps:
 class _Work:
     """`request` fails with what goes wrong; None where the work itself sees to that."""
 
-    __slots__ = ("is_wanted", "request", "steps")
+    __slots__ = ("dropped", "is_wanted", "request", "steps")
 
-    def __init__(self, request: Attributed | None, steps: Steps, is_wanted: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        request: Attributed | None,
+        steps: Steps,
+        is_wanted: Callable[[], bool],
+        dropped: Callable[[], None] | None,
+    ) -> None:
         self.request = request
         self.steps = steps
         self.is_wanted = is_wanted
+        self.dropped = dropped
 
 
 class SlowLane:
@@ -73,9 +80,18 @@ class SlowLane:
         self._is_running = False
         self._thresholds: tuple[int, int, int] | None = None
 
-    def add(self, request: Attributed | None, steps: Steps, is_wanted: Callable[[], bool]) -> None:
-        """Goes through `steps` while it `is_wanted`. The first step is made at the end of this turn."""
-        self._take(_Work(request, steps, is_wanted))
+    def add(
+        self,
+        request: Attributed | None,
+        steps: Steps,
+        is_wanted: Callable[[], bool],
+        dropped: Callable[[], None] | None = None,
+    ) -> None:
+        """Goes through `steps` while it `is_wanted`, and calls `dropped` if it is not any more.
+
+        The first step is made at the end of this turn.
+        """
+        self._take(_Work(request, steps, is_wanted, dropped))
 
     def _take(self, work: _Work) -> None:
         if self._thresholds is None:
@@ -98,6 +114,8 @@ class SlowLane:
         try:
             if work.is_wanted():
                 work_for(work.request, self._step, work)
+            elif work.dropped is not None:
+                work.dropped()
         finally:
             while self._waiting and len(self._under_way) < _SIDE_BY_SIDE:
                 self._under_way.append(self._waiting.popleft())
