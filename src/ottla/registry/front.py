@@ -27,7 +27,10 @@ _MOST_KEPT: Final = 20_000
 _MOST_KEPT_BYTES: Final = 64 << 20
 FORWARDED: Final = "x-forward"
 """What Confluent's registry puts on a request that it passes on."""
-_PASSED_ON: Final = ("content-type", "accept", "authorization", "x-request-id", "confluent-accept-unknown-properties")
+ACCEPTS_UNKNOWN: Final = "confluent-accept-unknown-properties"
+"""What Confluent's Java client says since it passes over members that it does not know."""
+_PASSED_ON: Final = ("content-type", "accept", "authorization", "user-agent", "x-request-id", ACCEPTS_UNKNOWN)
+_LATER_MEMBERS: Final = frozenset(("guid", "ts", "deleted", "schemaTags"))
 
 
 class Gate(Protocol):
@@ -81,7 +84,7 @@ class Front:
         """What the HTTP server calls."""
         method = request.method
         if method == "GET" and self._gate is None:
-            kept = self._kept.get((request.target, request.headers.get("accept")))
+            kept = None if is_strict(request) else self._kept.get((request.target, request.headers.get("accept")))
             if kept is not None:
                 self.statuses[method, 200] += 1
                 respond(kept)
@@ -150,9 +153,11 @@ class Front:
         if isinstance(answer, NoContent):
             reply(204, response_bytes(204, b""))
             return
+        if is_strict(request):
+            answer = for_strict(request, answer)
         body = answer_bytes(answer)
         response = response_bytes(200, body, media_type, is_head=request.method == "HEAD")
-        if request.method == "GET" and self._gate is None and is_kept(request.target):
+        if request.method == "GET" and self._gate is None and is_kept(request.target) and not is_strict(request):
             self._keep((request.target, request.headers.get("accept")), response)
         reply(200, response)
 
@@ -203,6 +208,24 @@ def headers_to_pass_on(request: HttpRequest) -> dict[str, str]:
 def is_kept(target: str) -> bool:
     """Whether a reply stays the same until a record changes something: all but what is about this process."""
     return not target.startswith(("/_health", "/master_available", "/v1/metadata"))
+
+
+def is_strict(request: HttpRequest) -> bool:
+    """Whether the client is one of Confluent's for Java from before it took members that it does not know: it fails at
+    a reply with one. It has no name of its own, so its platform's tells (`Java/17.0.1`)."""
+    headers = request.headers
+    return headers.get("user-agent", "").startswith("Java/") and ACCEPTS_UNKNOWN not in headers
+
+
+def for_strict(request: HttpRequest, answer: Answer) -> Answer:
+    """The answer with the members that registries of that time gave."""
+    if isinstance(answer, list):
+        return [for_strict(request, one) for one in answer]
+    if not isinstance(answer, dict):
+        return answer
+    if request.method == "POST" and request.path.endswith("/versions") and "id" in answer:
+        return {"id": answer["id"]}
+    return {name: value for name, value in answer.items() if name not in _LATER_MEMBERS}
 
 
 def error_body(code: int, message: str) -> bytes:

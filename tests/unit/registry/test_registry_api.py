@@ -689,3 +689,19 @@ def test_what_is_kept_of_long_questions_is_counted(scene: Scene) -> None:
     for number in range(5_000):
         scene.get(f"/subjects?subjectPrefix={number}{'x' * 15_000}")
     assert sum(len(target) + len(response) for (target, _), response in scene.front._kept.items()) <= 64 << 20
+
+
+def test_old_java_clients_are_given_no_members_that_they_do_not_know(scene: Scene) -> None:
+    """They fail at one. Newer ones say that they pass over them, and so are told all."""
+    body = {"schema": INT}
+    old, new = (
+        {"user_agent": "Java/17.0.1"},
+        {"user_agent": "Java/17.0.1", "confluent_accept_unknown_properties": "true"},
+    )
+    assert scene.ask("POST", "/subjects/s/versions", body, **old)[1] == {"id": 1}
+    assert set(scene.ask("POST", "/subjects/s/versions", body, **new)[1]) > {"id", "version", "guid"}
+    for target in ("/schemas/ids/1", "/subjects/s/versions/1"):
+        for _ in range(2):  # The second may be a reply that was kept.
+            assert "guid" in scene.ask("GET", target, **new)[1]
+            assert not {"guid", "ts", "deleted"} & set(scene.ask("GET", target, **old)[1])
+    assert set(scene.ask("POST", "/subjects/s", body, **old)[1]) == {"subject", "version", "id", "schemaType", "schema"}
