@@ -30,6 +30,8 @@ _INDEX_SUFFIX: Final = ".blocks"
 _LEVEL: Final = 1
 _LEVEL_OF_COMPRESSED: Final = -7
 """For batches that their producers have compressed: four times as fast, and there is nothing to gain."""
+_LARGEST_BLOCK: Final = (1 << 31) + (64 << 20)
+"""A batch is less than 2 GiB; a block is a few megabytes, or a batch that is larger."""
 
 
 class Damaged(OttlaError):
@@ -140,13 +142,23 @@ def _line(document: dict[str, Any]) -> bytes:
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     """None if the line is not as it was written."""
+    text, tab, checksum = line.rpartition(b"\t")
+    return parsed_json(text) if tab and checksum == b"%08x" % crc32c(text) else None
+
+
+def parsed_json(text: bytes) -> dict[str, Any] | None:
+    """None if it is not the JSON of an object. A checksum says that nothing was damaged, not who has written it."""
     from json import loads
 
-    text, tab, checksum = line.rpartition(b"\t")
-    if not tab or checksum != b"%08x" % crc32c(text):
+    try:
+        document = loads(text)
+    except (ValueError, RecursionError):
         return None
-    document: dict[str, Any] = loads(text)
-    return document
+    return document if isinstance(document, dict) else None
+
+
+def are_counts(*values: object) -> bool:
+    return all(type(value) is int and 0 <= value < 1 << 63 for value in values)
 
 
 def _head_line(head: FileHead) -> bytes:
@@ -160,14 +172,35 @@ def _block_line(block: Block) -> bytes:
     return _line(document)
 
 
-def _block_of(document: dict[str, Any]) -> Block:
-    fields = {field: document[key] for key, field in _KEYS.items()}
-    events = (
-        tuple((int(producer), int(offset), str(event)) for producer, offset, event in document["transactions"])
-        if "transactions" in document
-        else ()
+def _block_of(document: dict[str, Any]) -> Block | None:
+    """None if it is not what a line should be."""
+    try:
+        block = Block(
+            **{field: document[key] for key, field in _KEYS.items()},
+            transactions=tuple(
+                (producer, offset, event) for producer, offset, event in document.get("transactions", ())
+            ),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+    counts = (block.at, block.size, block.raw_bytes, block.begin, block.end, block.batches, block.records)
+    is_sound = (
+        are_counts(*counts, block.largest_batch)
+        and type(block.leader_epoch) is int
+        and max(block.raw_bytes, block.largest_batch) <= _LARGEST_BLOCK
+        and block.begin <= block.end
+        and all(type(producer) is int and type(offset) is int for producer, offset, _ in block.transactions)
     )
-    return Block(**fields, transactions=events)
+    return block if is_sound else None
+
+
+def _head_of(document: dict[str, Any]) -> FileHead | None:
+    try:
+        head = FileHead(**document)
+    except TypeError:
+        return None
+    is_sound = head.compression in COMPRESSIONS and are_counts(head.partition, head.run, head.began_ms)
+    return head if is_sound and isinstance(head.isolation, str) else None
 
 
 class Index(NamedTuple):
@@ -199,9 +232,14 @@ def read_index(disk: Disk, stem: str) -> Index:
         if head is None:
             if document.pop("format", None) != FORMAT:
                 raise Damaged(f"{path}: a format that this version does not know")
-            head = FileHead(**document)
+            head = _head_of(document)
+            if head is None:
+                break
         else:
-            blocks.append(_block_of(document))
+            block = _block_of(document)
+            if block is None:
+                break
+            blocks.append(block)
         position = end + 1
     if head is None:
         raise Damaged(f"{path}: its first line is damaged")
@@ -252,7 +290,9 @@ class BlockReader:
         """As they are stored, and were when the block was written."""
         if not block.size:
             return b""
-        data = self._file.read_at(block.at, block.size)
+        # Before room is made for it.
+        there = min(max(self._file.size() - block.at, 0), block.size)
+        data = self._file.read_at(block.at, there)
         if len(data) != block.size:
             raise DamagedBlock(self.path, block, f"the file ends after {len(data)} of its {block.size} bytes")
         if checksum_of(data) != block.checksum:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ottla.client.blocking.admin import Admin
 
 Say = Callable[[str], None]
+DELETING: Final = ("cleanup.policy", "retention.ms", "retention.bytes", "delete.retention.ms")
+"""Settings of topics that decide which records are deleted, and when."""
 _AT_ONCE: Final = 500
 """Topics or groups that are asked for in one request."""
 
@@ -86,7 +88,8 @@ def saved_topics(
             in_force[one.name] = {name: entry.value or "" for name, entry in settings.items()}
             replicas = max((len(partition.replicas) for partition in one.partitions), default=1)
             compacted = "compact" in in_force[one.name].get("cleanup.policy", "")
-            topics.append(SavedTopic(one.name, one.topic_id or NO_TOPIC_ID, replicas, own, [], compacted))
+            deleting = {name: in_force[one.name][name] for name in DELETING if name in in_force[one.name]}
+            topics.append(SavedTopic(one.name, one.topic_id or NO_TOPIC_ID, replicas, own, [], compacted, deleting))
     return topics, in_force
 
 

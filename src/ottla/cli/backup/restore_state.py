@@ -9,6 +9,7 @@ restore writes to is the beginning of what the back-up has. What is kept is writ
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from ottla.cli.backup.block_files import Damaged
 from ottla.cli.backup.runs import BackupDirectory
 
 MAKING: Final = "making"
@@ -36,6 +37,15 @@ class RestoredTopic:
     """How many records of each partition were compared: all of the runs before this one."""
     skipped: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """By partition: offsets of the back-up that were passed over because they are damaged."""
+    existed: bool = False
+    """Whether the topic was there before the restore: then what it was set to stays."""
+    before: dict[str, str] | None = None
+    """The topic's own settings of before it was restored, without those that a restore has given it. None until they
+    were asked for."""
+    defaults: dict[str, str] = field(default_factory=dict)
+    """What the destination has for `cluster_state.DELETING` where a topic is set to nothing else."""
+    given: dict[str, str] = field(default_factory=dict)
+    """The settings that a restore has given it at its end."""
 
 
 @dataclass(slots=True)
@@ -54,11 +64,14 @@ class StateFile:
     def load(self, cluster_id: str) -> RestoreState:
         """Raises `Damaged`. What was kept for another cluster is ignored."""
         document = self._directory.read_json(self.path)
-        if document is None or document["cluster_id"] != cluster_id:
+        if document is None or document.get("cluster_id") != cluster_id:
             return RestoreState(cluster_id)
-        topics = {name: RestoredTopic(**topic) for name, topic in document["topics"].items()}
-        for topic in topics.values():
-            topic.skipped = {one: [(begin, end) for begin, end in of] for one, of in topic.skipped.items()}
+        try:
+            topics = {name: RestoredTopic(**topic) for name, topic in document["topics"].items()}
+            for topic in topics.values():
+                topic.skipped = {one: [(begin, end) for begin, end in of] for one, of in topic.skipped.items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise Damaged(f"{self.path} is not what `ottla restore` writes: {problem!r}") from None
         return RestoreState(cluster_id, topics)
 
     def save(self, state: RestoreState) -> None:

@@ -4,6 +4,10 @@ Theory of operation. While it is restored, a topic has settings under which noth
 its age or stamped anew (`WHILE_RESTORED`): the records have gone through all that before. It gets its own when its
 records were compared, one after the other, with the back-up. Then groups are given their places.
 
+What is restored must not be deleted by a default of the destination. So a topic is asked for what is in force before it
+has a record. Where the source kept records for longer by its defaults, the topic is set to that. A topic that
+was there before the restore keeps what it was set to.
+
 Records are sent in the order of the back-up by one idempotent producer, batch by batch, undecoded. Offsets are the
 destination's own, and have no gaps: what compaction, deletion and markers took in the source takes none here. So a
 group's place is where the record is that it would have read next (`SavedRecords.counts_before`).
@@ -226,7 +230,10 @@ class Restoring:
                 self._add_run(admin, saved, state)
             if state.run == self._run.number:
                 return state
-        new = self._state.topics[kept_as] = RestoredTopic(name, self._run.number)
+        new = RestoredTopic(name, self._run.number, existed=there is not None)
+        if state is not None and state.stage == MAKING and state.topic_id is None and there is not None:
+            new.existed, new.before, new.defaults = state.existed, state.before, state.defaults
+        self._state.topics[kept_as] = new
         if there is None:
             return new
         if len(there.partitions) < len(saved.partitions):
@@ -268,7 +275,7 @@ class Restoring:
                     f"other records from offset {common} on. Delete the topic, or use --rename {saved.name}=NAME"
                 )
         self._say(f"topic {state.name}: run {self._run.number} is added to what was restored of run {state.run}")
-        state.run, state.stage = self._run.number, MAKING
+        state.run, state.stage, state.before = self._run.number, MAKING, None
 
     def _ends(self, admin: "Admin", name: str, partitions: int) -> list[tuple[int, int]]:
         """First offset and end of each partition."""
@@ -288,7 +295,9 @@ class Restoring:
         settings = self._while_restored(topic)
         if there is None:
             replicas = self._wish.replication_factor or saved.replication_factor
-            new = NewTopic(state.name, len(saved.partitions), replicas, config=settings)
+            # What it would delete by default is asked for before it is set otherwise.
+            at_first = {name: value for name, value in settings.items() if name not in cluster_state.DELETING}
+            new = NewTopic(state.name, len(saved.partitions), replicas, config=at_first)
             try:
                 admin.create_topics(new)
             except InvalidConfig as problem:  # of before there were `message.timestamp.before.max.ms` and its twin
@@ -297,17 +306,33 @@ class Restoring:
                 raise CannotRestore(
                     f"topic {state.name}: {problem}; --replication-factor N takes another one"
                 ) from None
-        else:
-            resource = ConfigResource.topic(state.name)
-            admin.incremental_alter_configs({resource: settings}).raise_first()
-            if len(there.partitions) < len(saved.partitions):
-                admin.create_partitions({state.name: len(saved.partitions)}).raise_first()
         described = _once_known(lambda: admin.describe_topics([state.name])[state.name])
+        if state.before is None:
+            self._ask_settings(admin, state)
+            self._save()
+        resource = ConfigResource.topic(state.name)
+        _once_known(lambda: admin.incremental_alter_configs({resource: settings}).raise_first())
+        if len(described.partitions) < len(saved.partitions):
+            admin.create_partitions({state.name: len(saved.partitions)}).raise_first()
+            described = _once_known(lambda: admin.describe_topics([state.name])[state.name])
         ends = _once_known(lambda: self._ends(admin, state.name, len(described.partitions)))
         state.topic_id = described.topic_id
         state.bases += [end for _, end in ends[len(state.bases) :]]
         state.stage = SENDING
         self._save()
+
+    def _ask_settings(self, admin: "Admin", state: RestoredTopic) -> None:
+        """What the topic is set to, and what is in force where it is not."""
+        from ottla.client.admin.configs import ConfigResource, ConfigSource
+
+        resource = ConfigResource.topic(state.name)
+        found = _once_known(lambda: admin.describe_configs([resource]).raise_first()[resource])
+        own = {name: one.value or "" for name, one in found.items() if one.source is ConfigSource.DYNAMIC_TOPIC}
+        is_new = not state.existed and state.topic_id is None
+        state.before = {} if is_new else {name: value for name, value in own.items() if state.given.get(name) != value}
+        state.defaults |= {
+            name: found[name].value or "" for name in cluster_state.DELETING if name in found and name not in own
+        }
 
     def _while_restored(self, topic: _Topic) -> dict[str, str]:
         largest = max((source.largest_batch() for source in topic.sources), default=0)
@@ -453,11 +478,32 @@ class Restoring:
         for topic in topics:
             if topic.state.stage != COMPARED:
                 continue
-            own = topic.saved.config
-            wanted = {name: own.get(name) for name in (*WHILE_RESTORED, _MAX_MESSAGE)} | own
-            self._set(admin, topic.state.name, wanted)
+            wanted = self._own_settings(topic.saved, topic.state)
+            unset = dict.fromkeys((*WHILE_RESTORED, _MAX_MESSAGE))
+            self._set(admin, topic.state.name, {**unset, **wanted})
+            topic.state.given = wanted
             topic.state.stage = SETTLED
             self._save()
+
+    def _own_settings(self, saved: SavedTopic, state: RestoredTopic) -> dict[str, str]:
+        """Of a topic when it is restored."""
+        before = state.before or {}
+        wanted = {**saved.config, **before} if state.existed else {**before, **saved.config}
+        for name, kept in before.items():
+            if state.existed and saved.config.get(name, kept) != kept:
+                self._say(
+                    f"topic {state.name} was there before: it keeps its {name}={kept}; the back-up has "
+                    f"{saved.config[name]}"
+                )
+        for name, default in state.defaults.items():
+            at_source = saved.in_force.get(name, default)
+            if name not in wanted and _deletes_more(name, default, at_source):
+                wanted[name] = at_source
+                self._say(
+                    f"topic {state.name}: {name}={at_source} is set on the topic: it was in force at the source, and "
+                    f"{default}, the default here, may delete what was restored"
+                )
+        return wanted
 
     def _set(self, admin: "Admin", name: str, wanted: Mapping[str, str | None]) -> None:
         from ottla.client.admin.configs import ConfigResource
@@ -543,7 +589,9 @@ class Restoring:
             return restore()
         except KafkaError as problem:
             self._problem(f"{what}: {problem}")
-            return 0
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            self._problem(f"{what}: the list of run {self._run.number} is not what `ottla backup` writes: {problem!r}")
+        return 0
 
     def _restore_users(self, admin: "Admin", users: list[dict[str, Any]]) -> int:
         count, without = cluster_state.restore_users(admin, users, self._wish.passwords, self._problem)
@@ -610,6 +658,15 @@ def compare(cluster: "Cluster", lots: Mapping[TopicPartition, _Lot], bar: Progre
 
 
 _END: Final = object()
+
+
+def _deletes_more(name: str, here: str, there: str) -> bool:
+    """Whether a topic loses records with the first value that it keeps with the second."""
+    if name == "cleanup.policy":
+        return sorted(here.split(",")) != sorted(there.split(","))
+    unlimited = 1 << 63
+    kept, wanted = (unlimited if int(value) < 0 else int(value) for value in (here, there))
+    return kept < wanted
 
 
 def _check(at: TopicPartition, expected: int, batch: "ForwardedBatch") -> None:

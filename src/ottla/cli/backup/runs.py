@@ -15,13 +15,22 @@ The first line of a JSON file has the XXH3 (128 bits) of the rest.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from ottla.base.errors import OttlaError
 from ottla.base.ports import Disk, Lock
-from ottla.cli.backup.block_files import Block, Damaged, checksum_of, read_index, stem_of
+from ottla.cli.backup.block_files import (
+    COMPRESSIONS,
+    Block,
+    Damaged,
+    are_counts,
+    checksum_of,
+    parsed_json,
+    read_index,
+    stem_of,
+)
 
 _MAGIC: Final = "ottla-backup"
 _FORMAT: Final = 1
@@ -31,6 +40,8 @@ _DATA: Final = "data"
 _RESTORES: Final = "restores"
 _LOCK_FILE: Final = ".lock"
 NO_TOPIC_ID: Final = "-"
+_LAST_MS: Final = 250_000_000_000_000
+"""A date that can still be shown."""
 
 
 class NotABackup(OttlaError):
@@ -90,6 +101,8 @@ class SavedTopic:
     """The topic's own settings; those of the cluster's defaults are not among them."""
     partitions: list[SavedPartition] = field(default_factory=list)
     is_compacted: bool = False
+    in_force: dict[str, str] = field(default_factory=dict)
+    """What was in force of the settings that decide what is deleted (`cluster_state.DELETING`), by default or not."""
 
 
 @dataclass(slots=True)
@@ -221,24 +234,42 @@ class BackupDirectory:
     # --- runs ---
 
     def runs(self) -> "Runs":
-        """Those that have finished, as far as they can be read."""
+        """Those that have finished, as far as they can be read.
+
+        A list that is gone is damaged: where later ones are there, or files of later runs. The number behind the last
+        list is not among them: that run did not finish.
+        """
         found: dict[int, Run] = {}
         damaged: dict[int, str] = {}
         path = self._path(_RUNS)
         for name in self.disk.list_dir(path) if self.disk.exists(path) else ():
-            number, dot, suffix = name.partition(".")
-            if not number.isdecimal() or f"{dot}{suffix}" != ".json":
+            text, dot, suffix = name.partition(".")
+            if not text.isdecimal() or f"{dot}{suffix}" != ".json":
                 continue
             try:
-                found[int(number)] = _run_of(self._read_json(os.path.join(path, name)))
+                found[int(text)] = _run_of(self._read_json(os.path.join(path, name)))
             except Damaged as problem:
-                damaged[int(number)] = str(problem)
+                damaged[int(text)] = str(problem)
+        last = max((*found, *damaged), default=0)
+        begun = max(self._runs_on_disk(), default=0)
+        for number in range(1, (begun if begun > last + 1 else last) + 1):
+            if number not in found and number not in damaged:
+                damaged[number] = f"{os.path.join(path, _list_name(number))}: it is missing"
         return Runs(found, damaged)
+
+    def _runs_on_disk(self) -> set[int]:
+        """Of which there are files."""
+        return {
+            int(number)
+            for key in self.partitions_on_disk()
+            for name in self.disk.list_dir(self.absolute(_within(key)))
+            if (number := name.partition("-")[0]).isdecimal()
+        }
 
     def save_run(self, run: Run, paths: list[str]) -> None:
         """Makes the run's files durable, and then its list: from then on it counts."""
         self.disk.sync_all(sorted({*paths, *self._directories_of(paths), self.path, os.path.dirname(self.path)}))
-        self._write_json(self._path(_RUNS, f"{run.number:06d}.json"), _document_of(run))
+        self._write_json(self._path(_RUNS, _list_name(run.number)), _document_of(run))
 
     def _directories_of(self, paths: list[str]) -> Iterator[str]:
         for path in paths:
@@ -250,13 +281,19 @@ class BackupDirectory:
 
     def stem(self, key: PartitionKey, run: int, begin: int) -> str:
         """Within the directory."""
-        return os.path.join(_DATA, key.topic, key.topic_id, str(key.partition), f"{run:06d}-{begin:020d}")
+        return os.path.join(_within(key), f"{run:06d}-{begin:020d}")
 
-    def absolute(self, stem: str) -> str:
-        """Raises `Damaged` for a path that leads out of the directory."""
-        if os.path.isabs(stem) or ".." in stem.split("/"):
-            raise Damaged(f"{self.path}: {stem} is outside of it")
-        return self._path(stem)
+    def absolute(self, within: str) -> str:
+        """Raises `Damaged` for a path that leads out of the directory: by its name, or by a link."""
+        path = self._path(within)
+        root = os.path.realpath(self.path)
+        if (
+            os.path.isabs(within)
+            or ".." in within.split("/")
+            or os.path.commonpath([root, os.path.realpath(path)]) != root
+        ):
+            raise Damaged(f"{self.path}: {within} is outside of it")
+        return path
 
     def relative(self, path: str) -> str:
         return os.path.relpath(path, self.path)
@@ -300,37 +337,42 @@ class BackupDirectory:
 
     def partitions_on_disk(self) -> Iterator[PartitionKey]:
         data = self._path(_DATA)
-        for topic in self.disk.list_dir(data):
+        for topic in self.disk.list_dir(data) if self.disk.exists(data) else ():
             for topic_id in self.disk.list_dir(os.path.join(data, topic)):
                 for partition in self.disk.list_dir(os.path.join(data, topic, topic_id)):
                     if partition.isdecimal():
                         yield PartitionKey(topic, topic_id, int(partition))
 
     def make_partition(self, key: PartitionKey) -> None:
-        self.disk.make_dirs(self._path(_DATA, key.topic, key.topic_id, str(key.partition)))
+        self.disk.make_dirs(self.absolute(_within(key)))
 
     def stems_of(self, key: PartitionKey, run: int) -> list[str]:
         """Of a run that has not finished: its files of a partition, in the order of offsets."""
-        names = os.path.join(_DATA, key.topic, key.topic_id, str(key.partition))
-        if not self.disk.exists(self._path(names)):
+        within = _within(key)
+        if not self.disk.exists(self.absolute(within)):
             return []
-        stems = (stem_of(name) for name in self.disk.list_dir(self._path(names)))
-        return sorted(os.path.join(names, stem) for stem in stems if stem and stem.startswith(f"{run:06d}-"))
+        stems = (stem_of(name) for name in self.disk.list_dir(self._path(within)))
+        return sorted(os.path.join(within, stem) for stem in stems if stem and stem.startswith(f"{run:06d}-"))
 
-    def remove_leftovers(self, run: int, kept: set[str]) -> None:
-        """Files from this run on that are not among those kept: of runs that did not finish, and had other aims."""
-        for key in list(self.partitions_on_disk()):
-            within = os.path.join(_DATA, key.topic, key.topic_id, str(key.partition))
-            for name in self.disk.list_dir(self._path(within)):
+    def remove_leftovers(self, run: int, keys: Iterable[PartitionKey], kept: set[str]) -> None:
+        """Files of this run that are not among those kept: of an attempt that did not finish, and had other aims.
+
+        Only of partitions that were saved now, with what these files had. Those of others stay: the cluster may not
+        have their records any more.
+        """
+        for key in keys:
+            path = self.absolute(_within(key))
+            for name in self.disk.list_dir(path) if self.disk.exists(path) else ():
                 number = name.partition("-")[0]
-                is_kept = os.path.join(within, name.partition(".")[0]) in kept
-                if number.isdecimal() and int(number) >= run and not is_kept:
-                    self.disk.remove(self._path(within, name))
+                is_kept = os.path.join(_within(key), name.partition(".")[0]) in kept
+                if number.isdecimal() and int(number) == run and not is_kept:
+                    self.disk.remove(os.path.join(path, name))
 
     # --- the place of a restore ---
 
     def restore_path(self, cluster_id: str) -> str:
-        return self._path(_RESTORES, f"{cluster_id}.json")
+        """Raises `Damaged` for an id that leads out of the directory."""
+        return self.absolute(os.path.join(_RESTORES, f"{cluster_id}.json"))
 
     def read_json(self, path: str) -> dict[str, Any] | None:
         """None if there is no such file."""
@@ -348,6 +390,8 @@ class BackupDirectory:
 
         text = dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
         new = f"{path}.new"
+        if os.path.islink(new):
+            raise Damaged(f"{new} is a link: remove it")
         file = self.disk.open(new, create=True)
         try:
             file.truncate(0)
@@ -359,8 +403,6 @@ class BackupDirectory:
         self.disk.sync_dir(os.path.dirname(path))
 
     def _read_json(self, path: str) -> dict[str, Any]:
-        from json import loads
-
         file = self.disk.open(path)
         try:
             data = file.read_at(0, file.size())
@@ -369,7 +411,9 @@ class BackupDirectory:
         head, _, text = data.partition(b"\n")
         if head != f"{_MAGIC} {checksum_of(text)}".encode():
             raise Damaged(f"{path}: it does not match its checksum")
-        document: dict[str, Any] = loads(text)
+        document = parsed_json(text)
+        if document is None:
+            raise Damaged(f"{path}: it is not what `ottla backup` writes")
         if document.get("format", _FORMAT) != _FORMAT:
             raise Damaged(f"{path}: format {document['format']} is of a newer version than this one")
         return document
@@ -383,6 +427,15 @@ class Runs(NamedTuple):
     @property
     def next_number(self) -> int:
         return max((*self.found, *self.damaged), default=0) + 1
+
+
+def _list_name(run: int) -> str:
+    return f"{run:06d}.json"
+
+
+def _within(key: PartitionKey) -> str:
+    """Where a partition's files are, within the directory."""
+    return os.path.join(_DATA, key.topic, key.topic_id, str(key.partition))
 
 
 def _locked(disk: Disk, path: str) -> Lock:
@@ -408,6 +461,7 @@ def _document_of(run: Run) -> dict[str, Any]:
                 "replication_factor": topic.replication_factor,
                 "compacted": topic.is_compacted,
                 "config": topic.config,
+                "in_force": topic.in_force,
                 "partitions": [
                     {
                         "partition": one.partition,
@@ -431,43 +485,85 @@ def _document_of(run: Run) -> dict[str, Any]:
 
 
 def _run_of(document: dict[str, Any]) -> Run:
+    """Raises `Damaged` for what no run writes, although its checksum is right."""
     try:
-        return Run(
-            document["run"],
-            document["cluster_id"],
-            document["began_ms"],
-            document["ended_ms"],
-            document["isolation"],
-            document["compression"],
-            [
-                SavedTopic(
-                    topic["name"],
-                    topic["topic_id"],
-                    topic["replication_factor"],
-                    topic["config"],
-                    [
-                        SavedPartition(
-                            one["partition"],
-                            one["log_start"],
-                            one["end"],
-                            one["leader_epoch"],
-                            one["begins"],
-                            one["cut"],
-                            [SavedFile(**file) for file in one["files"]],
-                            [(begin, end, why) for begin, end, why in one["missing"]],
-                            one["read_ms"],
-                        )
-                        for one in topic["partitions"]
-                    ],
-                    topic["compacted"],
-                )
-                for topic in document["topics"]
-            ],
-            document["cluster"],
-            document["problems"],
-        )
-    except (KeyError, TypeError) as problem:
-        raise Damaged(f"run {document.get('run')}: its list lacks {problem}") from None
+        run = _made_of(document)
+        fault = next(_faults(run), None)
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        fault = repr(problem)
+    if fault is not None:
+        raise Damaged(f"the list of run {document.get('run')} is not what `ottla backup` writes: {fault}") from None
+    return run
+
+
+def _faults(run: Run) -> Iterator[str]:
+    if not are_counts(run.number, run.began_ms, run.ended_ms) or run.began_ms > _LAST_MS:
+        yield "its number or times"
+    if not isinstance(run.isolation, str) or not isinstance(run.problems, list):
+        yield "its isolation or problems"
+    for topic in run.topics:
+        texts = {topic.name: topic.topic_id, **topic.config, **topic.in_force}
+        if not all(isinstance(text, str) for pair in texts.items() for text in pair):
+            yield "a topic's name or settings"
+        if not are_counts(topic.replication_factor) or not topic.replication_factor:
+            yield f"the replicas of {topic.name}"
+        if [one.partition for one in topic.partitions] != list(range(len(topic.partitions))):
+            yield f"the partitions of {topic.name}"
+        for one in topic.partitions:
+            numbers = (one.log_start, one.end, one.read_ms, 0 if one.cut is None else one.cut)
+            gaps = (offset for begin, end, _ in one.missing for offset in (begin, end))
+            if not are_counts(*numbers, *gaps) or type(one.leader_epoch) is not int:
+                yield f"offsets of {topic.name}-{one.partition}"
+            for file in one.files:
+                if not isinstance(file.stem, str) or file.compression not in COMPRESSIONS or not are_counts(*file[2:]):
+                    yield f"a file of {topic.name}-{one.partition}"
+    for group in run.cluster["groups"]:
+        if not isinstance(group["group"], str) or not isinstance(group["type"], str):
+            yield "a group"
+        for name, partition, offset, metadata in group["offsets"]:
+            if not isinstance(name, str) or not isinstance(metadata, str | None) or not are_counts(partition, offset):
+                yield f"offsets of group {group['group']}"
+    for part in ("acls", "quotas", "users", "settings"):
+        if not isinstance(run.cluster[part], list | None):
+            yield part
+
+
+def _made_of(document: dict[str, Any]) -> Run:
+    return Run(
+        document["run"],
+        document["cluster_id"],
+        document["began_ms"],
+        document["ended_ms"],
+        document["isolation"],
+        document["compression"],
+        [
+            SavedTopic(
+                topic["name"],
+                topic["topic_id"],
+                topic["replication_factor"],
+                topic["config"],
+                [
+                    SavedPartition(
+                        one["partition"],
+                        one["log_start"],
+                        one["end"],
+                        one["leader_epoch"],
+                        one["begins"],
+                        one["cut"],
+                        [SavedFile(**file) for file in one["files"]],
+                        [(begin, end, why) for begin, end, why in one["missing"]],
+                        one["read_ms"],
+                    )
+                    for one in topic["partitions"]
+                ],
+                topic["compacted"],
+                topic.get("in_force", {}),
+            )
+            for topic in document["topics"]
+        ],
+        document["cluster"],
+        document["problems"],
+    )
 
 
 def totals(blocks: list[Block]) -> tuple[int, int, int]:

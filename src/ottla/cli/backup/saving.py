@@ -120,7 +120,8 @@ class Saving:
         plans = self._plans.values()
         for plan in plans:
             plan.finish(directory)
-        directory.remove_leftovers(number, {file.stem for plan in plans for file in plan.saved.files})
+        kept = {file.stem for plan in plans for file in plan.saved.files}
+        directory.remove_leftovers(number, [plan.key for plan in plans], kept)
         run = Run(
             number,
             cluster_id,
