@@ -25,6 +25,8 @@ AUTHENTICATION_OUTCOMES = (
     "expired_connections_killed",
 )
 """What Kafka's metrics of listeners with SASL are called."""
+REFUSALS = ("connection_creation_rate", "max.connections.per.ip", "TLS handshake", "not ready to authenticate")
+"""Why connections are refused, most often: these are on the page from the beginning."""
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 
 

@@ -117,13 +117,13 @@ def partition(name, *, leads=True, min_insync_replicas=1):
     return SimpleNamespace(name=name, is_leader=leads, log=log, settings=settings)
 
 
-def a_page():
+def a_page(isr_of_orders_0=(1,), min_insync_replicas=2):
     """Broker 1 leads orders-0, whose ISR is too small, and follows in orders-1; nobody leads orders-2."""
     image = MetadataImage()
     image.replay(RegisterBrokerRecord(broker_id=1, fenced=False))
     image.replay(RegisterBrokerRecord(broker_id=2, fenced=True))
     image.replay(TopicRecord(name="orders", topic_id=b"t" * 16))
-    for index, (leader, isr) in enumerate([(1, (1,)), (2, (2, 1)), (-1, (2,))]):
+    for index, (leader, isr) in enumerate([(1, isr_of_orders_0), (2, (2, 1)), (-1, (2,))]):
         replicas = (1, 2) if index != 1 else (2, 1)
         image.replay(
             PartitionRecord(
@@ -144,7 +144,7 @@ def a_page():
     world = SimpleNamespace(timers=None, workers=None, clock=SimpleNamespace(elapsed_s=None))
     partitions = Partitions(None, None, None, logs, world, PartitionEvents())
     for held in (
-        partition(TopicPartition("orders", 0), min_insync_replicas=2),
+        partition(TopicPartition("orders", 0), min_insync_replicas=min_insync_replicas),
         partition(TopicPartition("orders", 1), leads=False),
     ):
         partitions[held.name] = held
@@ -225,6 +225,8 @@ def test_every_metric_says_what_it_is(page):
         ("kafka_network_requestchannel_requestqueuesize", 1),
         ('ottla_network_request_bytes_total{request="Produce"}', 300),
         ('ottla_connections_refused_total{reason="max.connections"}', 1),
+        ('ottla_connections_refused_total{reason="TLS handshake"}', 0),
+        ('kafka_server_socket_server_metrics_failed_authentication_total{listener="PLAINTEXT"}', 0),
         ('ottla_faults_total{where="JoinGroup"}', 2),
         ('ottla_coordinator_offline{coordinator="groups"}', 2),
         ('ottla_coordinator_offline{coordinator="transactions"}', 0),
@@ -286,6 +288,13 @@ def test_the_process_is_measured(page):
 def test_what_only_the_leader_knows_is_told_by_the_leader_alone(page):
     assert 'kafka_topic_partition_current_offset{topic="orders",partition="1"}' not in page
     assert 'kafka_log_log_size{topic="orders",partition="1"}' in page
+
+
+def test_a_partition_with_few_replicas_needs_no_more_than_it_has():
+    """As for writes, and as Kafka has it: with all of them in sync it is at its least, not under it."""
+    page = a_page(isr_of_orders_0=(1, 2), min_insync_replicas=3)
+    assert value(page, 'kafka_cluster_partition_underminisr{topic="orders",partition="0"}') == 0
+    assert value(page, 'kafka_cluster_partition_atminisr{topic="orders",partition="0"}') == 1
 
 
 def test_a_histogram_forgets_nothing_when_quantiles_do():

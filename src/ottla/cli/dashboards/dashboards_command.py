@@ -94,7 +94,8 @@ rule_files:
   - ottla-rules.yml
 scrape_configs:
   - job_name: ottla
-    # With a login (ottla.metrics.basic.auth): basic_auth, with username and password_file.
+    # Where the listener has TLS: `scheme: https`, and `tls_config: {{ca_file: …}}`.
+    # Where it has logins (ottla.metrics.basic.auth): `basic_auth: {{username: …, password_file: …}}`.
     static_configs:
       - targets: [{targets}]
 """

@@ -28,7 +28,7 @@ from ottla.node.metrics.quota_metrics import add_connection_rates, client_quotas
 from ottla.node.metrics.transaction_metrics import add_transactions
 from ottla.node.metrics.watch_metrics import add_histogram, add_node, add_quorum
 from ottla.runtime.exposition import Exposition, Sample, label_text
-from ottla.runtime.request_metrics import AUTHENTICATION_OUTCOMES, RequestMetrics
+from ottla.runtime.request_metrics import AUTHENTICATION_OUTCOMES, REFUSALS, RequestMetrics
 from ottla.wire.apis import api
 
 RUNNING = 3
@@ -177,16 +177,16 @@ def _add_requests(page: Exposition, requests: RequestMetrics) -> None:
         page.add(
             f"kafka_server_socket_server_metrics_{outcome}_total",
             "counter",
+            # A counter that begins with its first event would hide it: nothing has increased then.
             [
-                ({"listener": listener}, count)
-                for (listener, happened), count in sorted(requests.authentications.items())
-                if happened == outcome
+                ({"listener": listener}, requests.authentications[listener, outcome])
+                for listener in requests.connections
             ],
         )
     page.add(
         "ottla_connections_refused_total",
         "counter",
-        [({"reason": reason}, count) for reason, count in requests.refused.items()],
+        [({"reason": reason}, requests.refused[reason]) for reason in dict.fromkeys((*REFUSALS, *requests.refused))],
     )
     page.add(
         "ottla_faults_total", "counter", [({"where": where}, count) for where, count in sorted(requests.faults.items())]

@@ -110,7 +110,8 @@ def _gather(columns: _Columns, broker: Broker, names: list[TopicPartition]) -> N
         if index == 0:
             columns.topics[topic] = len(known.partitions)
         leader, replicas, in_sync = image.leader, len(image.replicas), len(image.isr)
-        needed = partition.settings.min_insync_replicas
+        # As for writes: a partition with fewer replicas than that needs all of them, and no more.
+        needed = min(partition.settings.min_insync_replicas, replicas)
         led(labels)
         columns.high_watermarks.append(high_watermark)
         columns.start_offsets.append(start)
