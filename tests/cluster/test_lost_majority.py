@@ -86,6 +86,23 @@ def test_one_that_is_left_becomes_the_quorum_and_others_join_it(
             producer.send("orders", b"more").result(60)
 
 
+def test_a_quorum_that_has_a_majority_is_not_recovered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two that go on, and a third that is its own majority: a second cluster with the same name."""
+    with ClusterOfProcesses(tmp_path) as cluster:
+        cluster.stop(1)
+        before = log_end(cluster.nodes[1], capsys)
+        for words in (["recover"], ["recover", "--execute"]):
+            assert quorum(cluster.nodes[1], *words) == 1
+            told = capsys.readouterr().err
+            assert "2 other voters of 3 (2, 3) can be connected to" in told
+        cluster.kill(3)
+        assert quorum(cluster.nodes[1], "recover", "--execute") == 1
+        assert "With node 1 they are a majority: start it" in capsys.readouterr().err
+        assert log_end(cluster.nodes[1], capsys) == before
+        cluster.start(1)
+        eventually(lambda: has_leader(cluster.nodes[1].address), "they are a majority")
+
+
 def test_a_directory_that_is_no_voter_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     properties = tmp_path / "server.properties"
     properties.write_text(

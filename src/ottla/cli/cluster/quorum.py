@@ -6,6 +6,9 @@ would, that it is the only voter, in an epoch of its own. Another controller tha
 what differs in its log is truncated when it follows. What the one that was chosen had not received yet is lost, though
 the lost majority may have acknowledged it: hence the longest log is the one to choose.
 
+A quorum that has a majority must not be recovered: it would go on beside the new one, as a second cluster with the same
+name. So the addresses of the other voters are tried first.
+
 A crash half-way leaves the log as it was or with the whole batch; `recover` can be run again.
 """
 
@@ -17,11 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.cli.failures import FAILURES, Terse
 from ottla.cli.help_format import CommandParser
+from ottla.cli.text_tables import counted
 
 if TYPE_CHECKING:
-    from ottla.machines.raft.voters import VoterSet
+    from ottla.machines.raft.voters import Voter, VoterSet
     from ottla.runtime.metadata.storage.store import MetadataStore
 
+_CONNECT_S = 2.0
 _ON_ONE_ALONE = "choose one controller alone: two that are each the only voter are two clusters with one name"
 
 
@@ -56,6 +61,9 @@ def argument_parser() -> ArgumentParser:
     status.set_defaults(action=_status)
     recover = commands.add_parser("recover", help="make a stopped controller the only voter")
     recover.add_argument("--execute", action="store_true", help="do it; without, nothing is changed")
+    recover.add_argument(
+        "--force", action="store_true", help="although other voters answer that are a majority with this one"
+    )
     recover.set_defaults(action=_recover)
     for command in (status, recover):
         command.add_argument("-c", "--config", required=True, metavar="FILE", help="the node's server.properties")
@@ -97,6 +105,13 @@ def _recover(options: Namespace) -> int:
         if not others:
             print(f"Node {place.node_id} is the only voter already: nothing to do.")
             return 0
+        answering = [voter.key.id for voter in voters if voter.key.id != place.node_id and _answers(voter)]
+        if (len(answering) + 1) * 2 > len(voters.ids) and not options.force:
+            raise Terse(
+                f"{counted(len(answering), 'other voter')} of {len(voters.ids)} ({', '.join(map(str, answering))}) can "
+                f"be connected to. With node {place.node_id} they are a majority: start it, and nothing has to be "
+                "recovered. If something else listens at their addresses: --force"
+            )
         print(f"Log end: epoch {store.log_end.epoch}, offset {store.log_end.offset}")
         if not options.execute:
             print(f"Node {place.node_id} would be the only voter from epoch {epoch} on; {others} would vote no longer.")
@@ -118,6 +133,19 @@ def _recover(options: Namespace) -> int:
         )
         print("with the metadata that they have: they would be a second cluster with the same name.")
     return 0
+
+
+def _answers(voter: "Voter") -> bool:
+    """Whether something listens where the controller does."""
+    import socket
+
+    for endpoint in voter.endpoints:
+        try:
+            socket.create_connection((endpoint.host, endpoint.port), _CONNECT_S).close()
+        except OSError:
+            continue
+        return True
+    return False
 
 
 def _voters(place: _Place) -> "VoterSet | None":
