@@ -107,8 +107,16 @@ def test_balance_drain_and_remove_under_load(
     writing.wait_for_more()
     # And back.
     run(cluster, "balance", "--undo", "plan.json", "--execute")
+    assert "`ottla balance --plan plan.json --execute` carries the plan out again" in capsys.readouterr().out
     eventually(lambda: replicas(cluster, "filled", "busy") == before, "all is where it was")
     assert throttles(cluster) == []
+    # A plan that was made by hand does not say what was before: what it is undone with is written first.
+    by_hand = [{"topic": "filled", "partition": 0, "replicas": [4, 2, 3]}]
+    Path("by-hand.json").write_text(json.dumps({"version": 1, "partitions": by_hand}))
+    run(cluster, "balance", "--plan", "by-hand.json", "--execute", "--save", "undo.json")
+    assert "`ottla balance --undo undo.json --execute` brings everything back" in capsys.readouterr().out
+    run(cluster, "balance", "--undo", "undo.json", "--execute")
+    eventually(lambda: replicas(cluster, "filled", "busy") == before, "it is where it was")
     capsys.readouterr()
     run(cluster, "balance", "--plan", "plan.json", "--execute")
     writing.wait_for_more()
@@ -167,6 +175,15 @@ def test_a_plan_that_is_stopped_leaves_nothing_under_way(
     # The rest of the plan, by giving it again.
     run(cluster, "balance", "--plan", "plan.json", "--execute")
     wanted = {TopicPartition(one["topic"], one["partition"]): tuple(one["replicas"]) for one in plan}
+    eventually(lambda: wanted.items() <= replicas(cluster, "filled").items(), "all of the plan is carried out")
+    # To undo it may be interrupted as well: the same command continues.
+    with monkeypatch.context() as patched:
+        patched.setattr(carrying_out.CarryingOut, "_wait", interrupted)
+        run(cluster, "balance", "--undo", "plan.json", "--execute", "--at-once", "2", status=130)
+    assert "done; the same command continues" in capsys.readouterr().err
+    run(cluster, "balance", "--undo", "plan.json", "--execute")
+    eventually(lambda: replicas(cluster, "filled") == before, "all is where it was")
+    run(cluster, "balance", "--plan", "plan.json", "--execute")
     eventually(lambda: wanted.items() <= replicas(cluster, "filled").items(), "all of the plan is carried out")
     after = replicas(cluster, "filled")
     # A process that was killed leaves a step under way, and throttled.
@@ -234,6 +251,8 @@ def test_what_does_not_exist_is_named_and_nothing_is_changed(
         ({"topic": "none", "partition": 0, "replicas": [1, 2, 3]}, "there is no partition none-0"),
         ({"topic": "filled", "partition": 1, "replicas": [2, 2, 3]}, "has no replica, or a broker twice"),
         ({"topic": "filled", "partition": 1}, "it is no plan"),
+        ({"topic": "filled", "partition": 1, "replicas": [2]}, "filled-1 has 3 replicas, and would have 1"),
+        (sound, "filled-0 is in it twice"),
     ):
         plan.write_text(json.dumps({"version": 1, "cluster_id": cluster_id, "partitions": [sound, wrong]}))
         assert complaint in refused("balance", "--plan", str(plan), "--execute"), complaint

@@ -180,10 +180,11 @@ def refuse_unknown(brokers: "Iterable[int]", load: "ClusterLoad") -> None:
 
 def _run_file(admin: "Admin", options: Namespace) -> int:
     from ottla.cli.balance.carrying_out import check_plan
-    from ottla.cli.balance.plan_files import read_plan
+    from ottla.cli.balance.plan_files import can_undo, read_plan
 
     cluster_id = admin.describe_cluster().cluster_id
-    wanted = read_plan(options.plan or options.undo, cluster_id, is_undone=bool(options.undo))
+    path = options.plan or options.undo
+    wanted = read_plan(path, cluster_id, is_undone=bool(options.undo))
     moves = moves_to(admin, wanted, check_plan(admin, wanted))
     from ottla.cli.text_tables import counted, size
 
@@ -194,7 +195,11 @@ def _run_file(admin: "Admin", options: Namespace) -> int:
     if not options.execute:
         print("Nothing was changed: --execute carries it out.")
         return 0
-    return carry_out(admin, moves, options.plan or options.undo, options, "ottla balance")
+    if options.undo:
+        return carry_out(admin, moves, path, options, "ottla balance", is_undone=True)
+    if not can_undo(path, moves):  # It was made by hand, or things have moved since.
+        path = save(moves, cluster_id, options, "ottla-balance")
+    return carry_out(admin, moves, path, options, "ottla balance")
 
 
 def moves_to(
@@ -226,7 +231,16 @@ def save(moves: "list[Move]", cluster_id: str, options: Namespace, name: str) ->
     return str(path) if path is not None else None
 
 
-def carry_out(admin: "Admin", moves: "list[Move]", path: str | None, options: Namespace, program: str) -> int:
+def carry_out(
+    admin: "Admin",
+    moves: "list[Move]",
+    path: str | None,
+    options: Namespace,
+    program: str,
+    *,
+    is_undone: bool = False,
+) -> int:
+    """`path` is the file that says what was before; with `is_undone`, what was after."""
     from ottla.cli.balance.carrying_out import CarryingOut
     from ottla.cli.bars import ProgressBar
     from ottla.cli.text_tables import counted, duration, size
@@ -240,7 +254,10 @@ def carry_out(admin: "Admin", moves: "list[Move]", path: str | None, options: Na
     finally:
         if not is_done:
             bar.clear()
-            again = f"; `ottla balance --undo {path} --execute` brings it back" if path else ""
+            if is_undone:
+                again = "; the same command continues"
+            else:
+                again = f"; `ottla balance --undo {path} --execute` brings it back" if path else ""
             print(f"{program}: {work.done.moved} of {counted(len(moves), 'partition')} done{again}", file=sys.stderr)
     for problem in done.problems:
         bar.say(f"{program}: {problem}")
@@ -248,7 +265,9 @@ def carry_out(admin: "Admin", moves: "list[Move]", path: str | None, options: Na
         f"{counted(done.moved, 'partition')} changed, {size(done.copied_bytes)} copied, "
         f"{counted(done.elected, 'leader')} elected, in {duration(bar.took_s)}"
     )
-    if path:
+    if is_undone:
+        print(f"`ottla balance --plan {path} --execute` carries the plan out again")
+    elif path:
         print(f"`ottla balance --undo {path} --execute` brings everything back")
     return 1 if done.problems else 0
 

@@ -57,7 +57,8 @@ class CarriedOut:
 
 
 def check_plan(admin: "Admin", wanted: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, tuple[int, ...]]:
-    """The replicas that the partitions have now. Raises `Stopped` for what does not exist, all of it by name."""
+    """The replicas that the partitions have now. Raises `Stopped` for what does not exist, all of it by name, and for a
+    plan that would leave a partition with fewer copies than it has."""
     up, fenced = registered_brokers(admin)
     names = sorted({at.topic for at in wanted})
     described = admin.describe_topics(names) if names else {}
@@ -74,6 +75,12 @@ def check_plan(admin: "Admin", wanted: Mapping[TopicPartition, Sequence[int]]) -
     complaints = [f"there is no broker {broker}" for broker in unknown]
     complaints += [f"broker {broker} is not up" for broker in down]
     complaints += [f"there is no partition {at}" for at in gone]
+    complaints += [
+        f"{at} has {counted(len(there[at]), 'replica')}, and would have {len(replicas)} (`kafka-reassign-partitions` "
+        "changes their number)"
+        for at, replicas in sorted(wanted.items())
+        if at in there and len(replicas) < len(there[at])
+    ]
     if complaints:
         more = f" and {len(complaints) - 5} more" if len(complaints) > 5 else ""
         raise Stopped(f"the plan cannot be carried out, and nothing was changed: {'; '.join(complaints[:5])}{more}")

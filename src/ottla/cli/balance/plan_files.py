@@ -53,8 +53,10 @@ def read_plan(path: str, cluster_id: str, *, is_undone: bool) -> dict[TopicParti
     try:
         kept_for = document.get("cluster_id", cluster_id)
         for one in document["partitions"]:
-            replicas = tuple(int(broker) for broker in one[key])
-            wanted[TopicPartition(str(one["topic"]), int(one["partition"]))] = replicas
+            at = TopicPartition(str(one["topic"]), int(one["partition"]))
+            if at in wanted:
+                raise BadPlan(f"{path}: {at} is in it twice")
+            wanted[at] = tuple(int(broker) for broker in one[key])
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         lacks = "it does not say what was before" if is_undone and problem.args == ("before",) else "it is not a plan"
         raise BadPlan(f"{path}: {lacks} (version 1, partitions with topic, partition and replicas)") from None
@@ -64,3 +66,11 @@ def read_plan(path: str, cluster_id: str, *, is_undone: bool) -> dict[TopicParti
         if not replicas or len(set(replicas)) < len(replicas):
             raise BadPlan(f"{path}: {at} has no replica, or a broker twice: {list(replicas)}")
     return wanted
+
+
+def can_undo(path: str, moves: Iterable[Move]) -> bool:
+    """Whether the file says of each of these moves where its partition is now."""
+    with open(path, encoding="utf-8") as file:
+        partitions = json.load(file)["partitions"]
+    before = {(one["topic"], one["partition"]): one.get("before") for one in partitions}
+    return all(before.get((move.at.topic, move.at.partition)) == list(move.before) for move in moves)
