@@ -39,7 +39,6 @@ PROGRAMS: Final = (*ALWAYS, *_OFTEN)
 SETTINGS: Final[Mapping[str, str]] = {
     "log.cleaner.backoff.ms": "1000",
     "log.retention.check.interval.ms": "2000",
-    "log.initial.task.delay.ms": "1000",
     "max.incremental.fetch.session.cache.slots": "4",
 }
 """Of every node: what these programs want to see happens within seconds."""
