@@ -165,7 +165,7 @@ endif
 
 $(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
 	$(say) "installing ottla, in place"
-	@$(call install,--editable '.[arrow]')
+	@$(call install,--editable '.[arrow,sim]')
 	@touch $@
 
 $(VENV)/.unit $(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.dist $(VENV)/.docs $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core

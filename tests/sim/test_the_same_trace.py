@@ -1,4 +1,5 @@
-"""A run of a cluster is the same again, whatever the order of sets and whichever kernel does the work per record."""
+"""A run of a cluster is the same again, whatever the order of sets, whichever kernel does the work per record, and
+whether disk threads are greenlets or threads of the system's."""
 
 import os
 import subprocess

@@ -12,11 +12,13 @@ COMPILED = (
     "ottla.wire._native",
 )
 """Not `_plain_fetch`: it says the same, in other pieces, and the trace is of pieces."""
+FIBERS = "greenlet"
 
 
 def main(seed: int, nodes: int, seconds: int, kernel: str) -> None:
     if kernel == "slow":
-        sys.modules.update(dict.fromkeys(COMPILED))  # importing them fails, as where there was no compiler
+        # Importing them fails, as where there was no compiler, and no greenlet.
+        sys.modules.update(dict.fromkeys((*COMPILED, FIBERS)))
     from ottla.testing.sim.run_plan import draw_plan
     from ottla.testing.sim.simulated_run import SimulatedRun
 

@@ -130,15 +130,19 @@ class SimulatedNode:
     def resume(self) -> None:
         self.process.resume()
 
+    def abandon_jobs(self) -> None:
+        """Jobs that have paused never go on, and let go of what they hold."""
+        self.workers.close()
+        for cleaner in self._cleaners:
+            cleaner.stop()
+        self._cleaning.close()
+
     def _end(self) -> None:
         self.process.end()
         if self._procedure is not None:
             self._procedure.cancel()
         self.timers.close()
-        self.workers.close()
-        for cleaner in self._cleaners:
-            cleaner.stop()
-        self._cleaning.close()
+        self.abandon_jobs()
         self.node.abandon()
 
     def _make_cleaner(self) -> SimulatedRunner:

@@ -86,6 +86,9 @@ class SimulatedRun:
                 self.history.violated("no assertion fails", f"{problem!r} {_where(problem)}")
             except Exception as problem:  # Of a node's, a client's, or the simulation's own step.
                 self.history.violated("no step raises", f"{problem!r} {_where(problem)}")
+        for machine in self.cluster.machines.values():
+            if machine.life is not None:
+                machine.life.abandon_jobs()
         simulation = self.cluster.simulation
         return Outcome(
             self.plan,
