@@ -78,9 +78,13 @@ class Agenda:
 
     def fire_next(self) -> bool:
         """Moves time to the next timer that is set, and fires it. False if there is none."""
-        if self.next_us() == inf:
+        queue = self._queue
+        while queue:
+            due_us, _, timer = heappop(queue)
+            if timer.is_set:
+                break
+        else:
             return False
-        due_us, _, timer = heappop(self._queue)
         self.clock.advance_to(due_us)
         self.is_firing = True
         try:

@@ -84,8 +84,9 @@ class Simulation:
         is_done = self.agenda.fire_next()
         if self.after_step is not None:
             self.after_step()
-        for watch in list(self.watchers):
-            watch()
+        if self.watchers:
+            for watch in list(self.watchers):
+                watch()
         return is_done
 
     def run_until(self, is_so: Callable[[], bool], most_ms: int = 60_000) -> None:

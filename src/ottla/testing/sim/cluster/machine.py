@@ -46,6 +46,8 @@ class Machine:
         self.disk.syncs_lose_pages = True
         self.disk.clock = self.clock
         self.life: SimulatedNode | None = None
+        self.node: Node | None = None
+        """The node, if it runs: from the beginning of its start on."""
         self.is_serving = False
         self.slowness = 1.0
         self.ends: list[str] = []
@@ -64,14 +66,6 @@ class Machine:
         """Called with the reason why the node cannot continue or cannot start, and whether that was to be expected; it
         is gone then."""
         self._cluster = cluster
-
-    @property
-    def node(self) -> Node | None:
-        """The node, if it runs: from the beginning of its start on."""
-        if self.life is None:
-            return None
-        assert isinstance(self.life.node, Node)
-        return self.life.node
 
     @property
     def metadata(self) -> MetadataLog[Controller] | None:
@@ -115,6 +109,8 @@ class Machine:
             self.clock,
             self._on_outcome,
         )
+        assert isinstance(self.life.node, Node)
+        self.node = self.life.node
         self.life.workers.slowness = self.slowness
         self.life.begin()
 
@@ -295,7 +291,7 @@ class Machine:
         agenda.call_at(agenda.clock.elapsed_us(), lambda: callback() if self.life is life else None)
 
     def _ended(self, why: str) -> None:
-        self.life = None
+        self.life = self.node = None
         self.is_serving = False
         self.may_fail = self._has_faulty_disk
         self.ends.append(why)

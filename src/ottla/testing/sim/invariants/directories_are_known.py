@@ -46,9 +46,12 @@ class DirectoriesAreToldInOrder(PeriodicInvariant):
         """Of the metadata, that some node has known to be committed."""
 
     def look(self) -> None:
-        known = [one.metadata for one in self.cluster.machines.values() if one.metadata is not None]
-        latest = max(known, key=lambda metadata: metadata.committed_offset, default=None)
-        if latest is None or latest.committed_offset <= self._known_offset:
+        latest, known_offset = None, self._known_offset
+        for machine in self.cluster.machines.values():
+            metadata = machine.metadata
+            if metadata is not None and metadata.committed_offset > known_offset:
+                latest, known_offset = metadata, metadata.committed_offset
+        if latest is None:
             return
         self._known_offset = latest.committed_offset
         for machine in self.cluster.machines.values():

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ottla.machines.metadata.controller.controller import Controller
+from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.invariants.invariant import Invariant
@@ -20,6 +22,8 @@ class OneLeader(Invariant):
         self._leaders: dict[Any, int] = {}
         self._votes: dict[tuple[int, int], int] = {}
         self._epochs: dict[int, tuple[object, int]] = {}
+        self._seen: dict[int, object] = {}
+        """By node: all that is looked at, as it was the last time. After most steps it is still so."""
         self._due_us = 0
 
     def on_step(self) -> None:
@@ -28,15 +32,18 @@ class OneLeader(Invariant):
         if looks_at_partitions:
             self._due_us = now_us + _PARTITIONS_EVERY_US
         for machine in self.cluster.machines.values():
-            self._look_at_quorum(machine)
+            metadata = machine.metadata
+            if metadata is not None:
+                raft, quorum = metadata.raft, metadata.quorum
+                seen = machine.life, raft.epoch, raft.role, raft.voted_for, quorum.is_saving, quorum._is_stopped
+                if seen != self._seen.get(machine.node_id):
+                    self._seen[machine.node_id] = seen
+                    self._look_at_quorum(machine, metadata)
             if looks_at_partitions:
                 self._look_at_partitions(machine)
 
-    def _look_at_quorum(self, machine: Machine) -> None:
-        metadata = machine.metadata
-        if metadata is None:
-            return
-        raft = metadata.raft
+    def _look_at_quorum(self, machine: Machine, metadata: MetadataLog[Controller]) -> None:
+        raft, quorum = metadata.raft, metadata.quorum
         life, epoch = self._epochs.get(machine.node_id, (None, 0))
         if raft.epoch < epoch and life is machine.life:
             self.violated(f"the quorum's epoch of node {machine.node_id} goes back from {epoch} to {raft.epoch}")
@@ -44,7 +51,6 @@ class OneLeader(Invariant):
         if raft.is_leader:
             self._claim(("the quorum", raft.epoch), machine.node_id)
         # A vote that is not saved was not given; and where saving it has failed, none is given any more.
-        quorum = metadata.quorum
         if raft.voted_for is not None and not quorum.is_saving and not quorum._is_stopped:
             voted_id = self._votes.setdefault((machine.node_id, raft.epoch), raft.voted_for.id)
             if voted_id != raft.voted_for.id:
