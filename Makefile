@@ -163,9 +163,12 @@ else
 install = set -o pipefail; $(BIN)/python -m pip install $(1) | sed -n 's/^ *Collecting \([A-Za-z0-9._-]*\).*/    \1/p'
 endif
 
+# A variable, because a comma would end an argument of `call`.
+IN_PLACE := .[arrow,sim]
+
 $(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
 	$(say) "installing ottla, in place"
-	@$(call install,--editable '.[arrow,sim]')
+	@$(call install,--editable '$(IN_PLACE)')
 	@touch $@
 
 $(VENV)/.unit $(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.dist $(VENV)/.docs $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
