@@ -118,13 +118,7 @@ def copy_batches(future: PartitionLog, data: bytes) -> int:
         if not checksum_matches(data, position, header):
             raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its checksum")
         size = position + header.size
-    config = future.config
-    if size > config.segment_bytes:
-        future.config = config._replace(segment_bytes=size)  # It was lowered since such a batch was written.
-    try:
-        future.append_as_follower(memoryview(data)[:size])
-    finally:
-        future.config = config
+    future.append_as_follower(memoryview(data)[:size])
     return size
 
 

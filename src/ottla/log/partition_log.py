@@ -229,7 +229,10 @@ class PartitionLog(ReadableLog):
         return producer is not None and recall(producer, self.segments, self.log_start_offset)
 
     def append_as_follower(self, data: Seen) -> Appended:
-        """Writes batches as the leader wrote them. They begin at or after the end of this log."""
+        """Writes batches as the leader wrote them. They begin at or after the end of this log.
+
+        One may be larger than `segment.bytes`, which was lowered since: it gets a segment of its own.
+        """
         if self._unfinished:
             self._finish()
         headers: list[BatchHeader] = []
@@ -242,9 +245,9 @@ class PartitionLog(ReadableLog):
         if not headers:
             return Appended(ErrorCode.NONE, offset, offset - 1)
         base_offset, last_offset = headers[0].base_offset, headers[-1].last_offset
-        segment = self._find_room(len(data), base_offset, last_offset, max(header.max_timestamp for header in headers))
-        if segment is None:
-            return Appended(ErrorCode.RECORD_LIST_TOO_LARGE)
+        latest = max(header.max_timestamp for header in headers)
+        segment = self._find_room(len(data), base_offset, last_offset, latest, most_bytes=_ANY_NUMBER)
+        assert segment is not None, "a follower takes what its leader has, whatever its size"
         segment.append(data, headers)
         self.log_end_offset = headers[-1].next_offset
         position = 0
@@ -257,12 +260,16 @@ class PartitionLog(ReadableLog):
         assert position == len(data), "headers and bytes of an append do not agree"
         return Appended(ErrorCode.NONE, base_offset, last_offset)
 
-    def _find_room(self, size: int, base_offset: int, last_offset: int, max_timestamp: int) -> Segment | None:
-        """The active segment, or a new one if these batches do not belong into it; None if they fit into none."""
+    def _find_room(
+        self, size: int, base_offset: int, last_offset: int, max_timestamp: int, *, most_bytes: int | None = None
+    ) -> Segment | None:
+        """The active segment, or a new one if these batches do not belong into it; None if they are more than
+        `most_bytes`, which is `segment.bytes` unless it is given.
+        """
         config, active = self.config, self.segments[-1]
         if active.has_room(config, size, last_offset, max_timestamp):
             return active
-        if size > config.segment_bytes:
+        if size > (config.segment_bytes if most_bytes is None else most_bytes):
             return None
         max_ms = config.roll_ms(self.partition, active.base_offset)
         if not active.should_roll(config, size, last_offset, max_timestamp, self._clock.now_ms(), max_ms):

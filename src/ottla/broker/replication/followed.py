@@ -83,12 +83,7 @@ class FollowedPartition:
             end = position + header.size
         if end == begin:
             return False  # Not even the first batch can be taken.
-        appended = partition.append_as_follower(records[begin:end])
-        if appended.error:
-            self._partitions.troubles.error(
-                partition.name, "%s: cannot append a batch from the leader: %s", partition.name, appended.error.name
-            )
-            return False
+        partition.append_as_follower(records[begin:end])
         self._partitions.has_news_for_checkpoints = True
         return True
 

@@ -79,6 +79,30 @@ def test_more_than_one_reply_holds_is_followed_to_the_end():
     assert ends(cluster)[1][0] == 40
 
 
+@pytest.mark.parametrize("behind", [0, 3], ids=["alone", "with others behind it"])
+def test_a_batch_that_is_larger_than_a_segment_may_be_by_now_is_followed(behind):
+    """`segment.bytes` was lowered since it was written. A follower that left it out and took those behind it would be
+    in sync, and lead, without a record that was acknowledged.
+    """
+    cluster = Cluster(2)
+    cluster.create_topic(replicas=(1, 2))
+    cluster.kill(2)
+    sizes = [100, 9000, *[100] * behind]
+    for size in sizes:
+        cluster[1].produce(batch(bytes(size)), acks=1)
+    cluster.commit(ConfigRecord(resource_type=2, resource_name="orders", name="internal.segment.bytes", value="5000"))
+    cluster.start(2)
+    cluster.advance(LAG_MS)
+    logs = [cluster[node_id].partition().log for node_id in (1, 2)]
+    for log in logs:
+        assert log.log_end_offset == len(sizes)
+        offsets = [
+            log.read(offset, 1, log.log_end_offset, min_one_batch=True).read()[:8] for offset in range(len(sizes))
+        ]
+        assert offsets == [offset.to_bytes(8, "big") for offset in range(len(sizes))]
+    assert cluster.isr() == (1, 2)
+
+
 def test_a_follower_that_was_away_catches_up(cluster):
     cluster.kill(3)
     produce(cluster, b"a", b"b")
