@@ -39,7 +39,7 @@ def test_three_nodes_have_the_same_records() -> None:
 def test_what_is_sent_while_nodes_are_killed_is_there_once(seed: int, nodes: int) -> None:
     counts = run(seed, nodes, kills=True).counts
     assert counts["kills during the traffic"]
-    assert counts["rules and quotas changed"]
+    assert counts["rules, quotas and settings changed"]
     assert counts["batches acknowledged"] > counts["batches open"]
 
 

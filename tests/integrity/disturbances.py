@@ -1,8 +1,9 @@
 """What goes on beside the lanes of a program, each on a thread of its own, until the lanes are done.
 
-`Kills` ends a node as `kill -9` does and starts it again. `Changes` gives and takes rules of access and quotas. The
-rules are of others than the lanes, and the quotas of theirs: nothing may come of it but that they wait. But what nodes
-have learned of a connection's rights and requests they must forget, again and again, while requests are on their way.
+`Kills` ends a node as `kill -9` does and starts it again. `Changes` gives and takes rules of access, quotas, and those
+settings of topics that say how a log is kept and not what is in it. The rules are of others than the lanes, and the
+quotas of theirs: nothing may come of it but that they wait. But what nodes have learned of a connection's rights and
+requests, and of the room in a segment, they must forget, again and again, while requests are on their way.
 """
 
 import time
@@ -15,11 +16,19 @@ from typing import Self
 from ottla import Admin
 from ottla.client.admin.access.acls import AclBinding, AclFilter, AclResourceType
 from ottla.client.admin.access.quotas import QuotaEntity
+from ottla.client.admin.configs import ConfigResource, ResourceType
 from ottla.client.admin.operations import AclOperation
 from ottla.client.errors import KafkaError
 from tests.integrity.targets import PRINCIPAL, Target
 
 _RATES = (2_000_000, 8_000_000, 40_000_000)
+_PERCENTAGES = (30, 100)
+_SETTINGS = {
+    "flush.messages": ("1", "7"),
+    "index.interval.bytes": ("0", "500"),
+    "segment.bytes": ("1100000",),  # More than a batch may have.
+    "segment.index.bytes": ("60", "1000"),
+}
 _ADMIN_WITHIN_S = 5.0
 
 
@@ -72,9 +81,10 @@ class Kills(Disturbance):
 
 
 class Changes(Disturbance):
-    def __init__(self, target: Target, random: Random, client_ids: list[str]) -> None:
+    def __init__(self, target: Target, random: Random, client_ids: list[str], topics: list[str]) -> None:
         super().__init__(random)
         self._target = target
+        self._topics = topics
         entities = [QuotaEntity.of(client_id=name) for name in client_ids]
         self._entities = [*entities, QuotaEntity.of(user=f"CN={PRINCIPAL}")]
 
@@ -87,10 +97,18 @@ class Changes(Disturbance):
 
     def _change(self, admin: Admin) -> None:
         random = self._random
-        if random.random() < 0.5:
-            entity = random.choice(self._entities)
-            rate = random.choice((None, None, *_RATES))
-            admin.alter_client_quotas({entity: {"producer_byte_rate": rate}}, timeout=_ADMIN_WITHIN_S).raise_first()
+        kind = random.random()
+        if kind < 0.25:
+            topic = ConfigResource(ResourceType.TOPIC, random.choice(self._topics))
+            name = random.choice([*_SETTINGS])
+            value = random.choice((None, *_SETTINGS[name]))
+            admin.incremental_alter_configs({topic: {name: value}}, timeout=_ADMIN_WITHIN_S).raise_first()
+            return
+        if kind < 0.4:
+            self._limit(admin, "request_percentage", random.choice((None, None, *_PERCENTAGES)))
+            return
+        if kind < 0.65:
+            self._limit(admin, "producer_byte_rate", random.choice((None, None, *_RATES)))
             return
         who = f"User:other-{random.randrange(3)}"
         topic = random.choice(("plain", "stored", "compacted", "forbidden"))
@@ -99,3 +117,7 @@ class Changes(Disturbance):
             admin.create_acls([rule], timeout=_ADMIN_WITHIN_S).raise_first()
         else:
             admin.delete_acls([AclFilter(principal=who)], timeout=_ADMIN_WITHIN_S).raise_first()
+
+    def _limit(self, admin: Admin, quota: str, most: float | None) -> None:
+        entity = self._random.choice(self._entities)
+        admin.alter_client_quotas({entity: {quota: most}}, timeout=_ADMIN_WITHIN_S).raise_first()

@@ -119,7 +119,12 @@ class IntegrityRun:
     def _send(self) -> None:
         routes = self._routes()
         threads = [Thread(target=self._guarded, args=(lane, routes), name=lane.name) for lane in self.program.lanes]
-        changes = Changes(self.target, Random(f"changes {self.program.seed}"), [thread.name for thread in threads])
+        changes = Changes(
+            self.target,
+            Random(f"changes {self.program.seed}"),
+            [thread.name for thread in threads],
+            [topic.name for topic in self.program.topics],
+        )
         kills = Kills(self.target, Random(f"kills {self.program.seed}"), self._is_in_sync)
         with changes, kills if self._kills else nullcontext():
             for thread in threads:
@@ -131,7 +136,7 @@ class IntegrityRun:
                 thread.join(max(deadline_s - time.monotonic(), 0))
                 if thread.is_alive():
                     self.ledger.tell(f"{thread.name} is not done after {within_s:.0f} s")
-        self.counts["rules and quotas changed"] += changes.count
+        self.counts["rules, quotas and settings changed"] += changes.count
         self.counts["kills during the traffic"] += kills.count
         for problem in filter(None, (changes.problem, kills.problem)):
             self.ledger.tell(problem)
