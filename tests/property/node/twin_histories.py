@@ -71,6 +71,10 @@ CHANGES: tuple[dict[str, str | None], ...] = (
     {"message_timestamp_after_max_ms": None},
     {"internal_segment_bytes": "2000"},
     {"internal_segment_bytes": None},
+    {"segment_index_bytes": "60"},
+    {"segment_index_bytes": None},
+    {"index_interval_bytes": "0"},
+    {"index_interval_bytes": None},
     {"segment_ms": "40"},
     {"segment_ms": None},
 )
