@@ -112,10 +112,11 @@ class ClusterLog:
             if not now.fenced:
                 log.info("%s is unfenced", who)
         elif now.fenced and not before.fenced:
-            if before.in_controlled_shutdown:
+            # The controller fences a broker that shuts down and leads nothing without a word about the shutdown.
+            if before.in_controlled_shutdown or (self.is_stopping and broker_id == self._node_id):
                 log.info("%s is fenced: it has shut down", who)
             else:
-                log.warning("%s is fenced: the controller lost it", who)
+                log.warning("%s is fenced: it has stopped, or the controller no longer hears from it", who)
         elif before.fenced and not now.fenced:
             log.info("%s is unfenced", who)
         if before is not None and (lost := len(set(before.directories) - set(now.directories))):

@@ -92,9 +92,18 @@ def test_a_broker_that_is_lost_is_a_warning_and_so_are_its_directories(caplog: p
     cluster.lines()
     cluster.broker(OTHER, fenced=True, directories=(Uuid(bytes([2] * 16)),))
     assert cluster.lines() == [
-        "WARNING broker 2 is fenced: the controller lost it",
+        "WARNING broker 2 is fenced: it has stopped, or the controller no longer hears from it",
         "WARNING broker 2 has lost 1 of its log directories",
     ]
+
+
+def test_a_node_that_stops_does_not_warn_of_itself(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster(caplog)
+    cluster.broker(ME, fenced=False)
+    cluster.lines()
+    cluster.log.is_stopping = True
+    cluster.broker(ME, fenced=True)
+    assert cluster.lines() == ["INFO this broker is fenced: it has shut down"]
 
 
 def test_brokers_that_flap_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
