@@ -250,7 +250,7 @@ def test_what_does_not_exist_is_named_and_nothing_is_changed(
         ({"topic": "filled", "partition": 77, "replicas": [1, 2, 3]}, "there is no partition filled-77"),
         ({"topic": "none", "partition": 0, "replicas": [1, 2, 3]}, "there is no partition none-0"),
         ({"topic": "filled", "partition": 1, "replicas": [2, 2, 3]}, "has no replica, or a broker twice"),
-        ({"topic": "filled", "partition": 1}, "it is no plan"),
+        ({"topic": "filled", "partition": 1}, "it is not a plan"),
         ({"topic": "filled", "partition": 1, "replicas": [2]}, "filled-1 has 3 replicas, and would have 1"),
         (sound, "filled-0 is in it twice"),
     ):

@@ -377,7 +377,7 @@ def test_offsets_that_cannot_be_kept_are_refused_by_name(run: Run, node: Broker,
     with Producer(bootstrap_servers=node.bootstrap) as producer:
         producer.send(copy, b"of another", partition=1)
     run("copy", orders, copy, "--keep-offsets", status=1)
-    assert f"{copy}-1 is no copy of {orders}-1: their records at 0 differ" in run.err  # type: ignore[attr-defined]
+    assert f"{copy}-1 is not a copy of {orders}-1: their records at 0 differ" in run.err  # type: ignore[attr-defined]
     with Admin(bootstrap_servers=node.bootstrap) as admin:
         admin.delete_records({TopicPartition(orders, 0): 1}).raise_first()
     run("copy", orders, f"{orders}-late", "--keep-offsets", status=1)

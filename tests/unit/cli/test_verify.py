@@ -145,7 +145,7 @@ def test_a_torn_end_is_damage_after_a_clean_stop_and_a_note_after_a_crash(partit
     assert "20 bytes" in only(found(partition.parent)).what
     (partition.parent / ".kafka_cleanshutdown").unlink()
     assert found(partition.parent) == []
-    assert "no whole batch" in only(found(partition.parent, NOTE)).what
+    assert "not a whole batch" in only(found(partition.parent, NOTE)).what
 
 
 def test_offsets_that_are_missing(partition: Path) -> None:
@@ -295,7 +295,7 @@ def test_an_index_of_a_size_that_none_has(partition: Path) -> None:
     index = index_with_entries(partition, ".index")
     with index.open("ab") as file:
         file.write(b"\1")
-    assert "no multiple of 8" in only(found(partition.parent)).what
+    assert "not a multiple of 8" in only(found(partition.parent)).what
 
 
 def test_a_transaction_index_without_an_abort_that_is_in_the_log(partition: Path) -> None:

@@ -308,7 +308,7 @@ def test_a_broker_that_does_not_serve_a_feature_of_the_cluster_says_how_to_switc
     scene.controller.error = ErrorCode.UNSUPPORTED_VERSION
     scene.join()
     (problem,) = scene.events
-    assert "the cluster uses share.version=1, which this version does not serve" in str(problem)
+    assert "the cluster uses share.version=1, which this version lacks" in str(problem)
     assert "`kafka-features disable --feature share.version` first" in str(problem)
 
 

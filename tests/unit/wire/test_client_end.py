@@ -326,7 +326,7 @@ def test_a_node_that_cannot_prove_that_it_knows_the_password_is_not_believed(aut
     mechanism = ScramClient("SCRAM-SHA-256", "alice", "hunter2", "nonce")
     problem = refused(mechanism, NAMED, SaslAuthenticateResponse(auth_bytes=auth_bytes))
     assert problem.code == ErrorCode.SASL_AUTHENTICATION_FAILED
-    assert "not believed" in str(problem)
+    assert "cannot be trusted" in str(problem)
 
 
 @pytest.mark.parametrize("authenticates", [{}, {ApiKey.SASL_AUTHENTICATE: (0, 2)}])

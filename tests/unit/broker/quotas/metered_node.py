@@ -18,7 +18,7 @@ class MeteredNode(TestNode):
         self.create_topic("orders")
         self.scene = Scene(timers=self.timers, pipe_bytes=1 << 20)
         self.scene.handle = dispatcher(self.broker)
-        self.broker.client_quotas.told = self._on_metering
+        self.broker.client_quotas.on_metering = self._on_metering
 
     def _on_metering(self, metering: Metering | None) -> None:
         self.scene.server.metering = metering

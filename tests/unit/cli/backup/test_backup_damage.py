@@ -168,7 +168,7 @@ def test_damage_that_the_source_has_deleted_is_named_and_the_rest_is_kept(
         with Admin(bootstrap_servers=one.bootstrap) as admin:
             admin.delete_records({TopicPartition("plain", 0): 150}).raise_first()
         run("backup", str(saved), "-b", one.bootstrap, "--repair", *SMALL)
-        assert "read anew" not in capfd.readouterr().err
+        assert "read again" not in capfd.readouterr().err
         run("restore", str(saved), "-b", destination.bootstrap, "--rename", "plain=rest", "--only", "topics")
         assert seen(destination.bootstrap, "rest") == seen(one.bootstrap, "plain")
 

@@ -40,7 +40,7 @@ class Scene:
             lambda: context,
             self.network.at_end_of_turn,
             lambda: self.suites,
-            told=lambda address, problem: self.told.append((address, str(problem))),
+            heard=lambda address, problem: self.told.append((address, str(problem))),
         )
 
     def arrive(self, transport: Transport, then: Callable[[Transport], None], _resume: Callable[[], None]) -> bool:
