@@ -73,7 +73,15 @@ class ControllerUnderTest:
         newest = api(request._schema.api_key).stable_versions[-1]
         return self.do(self.controller.decide(request, newest if version is None else version, self.now_ms))
 
-    def register(self, broker_id: int, *, rack: str | None = None, life: int = 0, clean: bool = False) -> int:
+    def register(
+        self,
+        broker_id: int,
+        *,
+        rack: str | None = None,
+        life: int = 0,
+        clean: bool = False,
+        directory: Uuid | None = None,
+    ) -> int:
         """Registers a broker, in its `life`; gives its epoch."""
         before = self.image.brokers.by_id.get(broker_id)
         supported = BrokerRegistrationRequest.Feature
@@ -88,7 +96,7 @@ class ControllerUnderTest:
                     for name, ((low, high), *_) in FEATURES.items()
                 ],
                 rack=rack,
-                log_dirs=(directory_of(broker_id),),
+                log_dirs=(directory or directory_of(broker_id),),
                 previous_broker_epoch=before.epoch if clean and before else -1,
             ),
         )

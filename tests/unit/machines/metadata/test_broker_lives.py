@@ -215,6 +215,51 @@ def test_the_only_replica_is_killed_and_leads_again_as_the_last_known_leader() -
     assert partition(node).leader_recovery_state == RECOVERED
 
 
+@pytest.mark.parametrize("min_insync_replicas", ["1", "2"])
+def test_after_kills_of_all_the_last_leader_leads_though_its_directory_is_empty(min_insync_replicas: str) -> None:
+    """As Apache Kafka 4.3.1 has it (KIP-966): its PartitionChangeBuilder goes through the same states."""
+    node = orders(1, 2, 3, min_insync_replicas=min_insync_replicas)
+    states = []
+
+    def note() -> None:
+        now = partition(node)
+        states.append((now.leader, now.isr, now.eligible_leader_replicas, now.last_known_elr))
+
+    node.now_ms += 9_000
+    for broker_id in (2, 3):
+        node.register(broker_id, life=1)
+        note()
+        node.heartbeat(broker_id)
+    node.fence_silent_brokers()
+    note()
+    empty = Uuid(b"an empty one, 1.")
+    node.register(1, life=1, directory=empty)
+    note()
+    in_directory = AssignReplicasToDirsRequest.DirectoryData(
+        id=empty,
+        topics=[
+            AssignReplicasToDirsRequest.TopicData(
+                topic_id=node.image.topics.by_name["orders"].id,
+                partitions=[AssignReplicasToDirsRequest.PartitionData(partition_index=0)],
+            )
+        ],
+    )
+    epoch = node.image.brokers.by_id[1].epoch
+    node.ask(AssignReplicasToDirsRequest(broker_id=1, broker_epoch=epoch, directories=[in_directory]))
+    note()
+    node.heartbeat(1)
+    note()
+    assert states == [
+        (1, (1, 3), (), ()),
+        (1, (1,), (), ()),
+        (-1, (), (1,), (1,)),
+        (-1, (), (), (1,)),
+        (-1, (), (), (1,)),
+        (1, (1,), (), ()),
+    ]
+    assert partition(node).leader_recovery_state == RECOVERING
+
+
 def test_kafkas_controller_wrote_the_same_records_when_its_broker_stopped_and_started() -> None:
     """The log of a real node, decision by decision: every record about a broker and what followed from it."""
     log = [
