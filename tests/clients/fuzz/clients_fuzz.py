@@ -102,8 +102,8 @@ def produce_faults(broker: Broker) -> list[Callable[[random.Random], Any]]:
         lambda chance: broker.fail_next("Produce", "NOT_LEADER_OR_FOLLOWER", times=chance.randrange(1, 4)),
         lambda chance: broker.fail_next("Produce", "REQUEST_TIMED_OUT", times=chance.randrange(1, 3), effect="after"),
         lambda chance: broker.fail_next("Produce", chance.choice(["MESSAGE_TOO_LARGE", "INVALID_RECORD"]), times=1),
-        # Never carried out after the client has stopped waiting for it: no client can tell then (`sequences.py`).
-        lambda chance: broker.delay("Produce", ms=chance.choice([50, 300]), times=1, effect="before"),
+        # Some are carried out after the client has stopped waiting for them (`sequences.py`).
+        lambda chance: broker.delay("Produce", ms=chance.choice([50, 300, 700, 1000]), times=1, effect="before"),
         lambda chance: broker.delay("Produce", ms=chance.choice([50, 300, 900]), times=1, effect="after"),
     ]
 

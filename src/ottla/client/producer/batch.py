@@ -90,6 +90,7 @@ class ProducerBatch(RecordWriter):
     __slots__ = (
         "_base_offset",
         "_error",
+        "_is_unanswered",
         "_log_append_time_ms",
         "_parts",
         "_record_errors",
@@ -101,6 +102,7 @@ class ProducerBatch(RecordWriter):
         "created_s",
         "encoded",
         "held_bytes",
+        "is_behind_a_gap",
         "is_closed",
         "is_done",
         "is_due",
@@ -142,6 +144,9 @@ class ProducerBatch(RecordWriter):
         self.attempts = 0
         self.is_in_flight = False
         self._was_perhaps_written = False
+        self._is_unanswered = False
+        self.is_behind_a_gap = False
+        """A batch before it is not written, and never will be in this epoch: so neither will this one."""
         self.is_out_of_order = False
         """A broker has said that a batch before it is missing: then neither this one is written nor any behind it."""
         self.is_retried = False
@@ -178,6 +183,26 @@ class ProducerBatch(RecordWriter):
     def is_perhaps_written_whole(self) -> bool:
         """Whether it is a part of a batch that may have been written before a broker found that too large."""
         return self.whole is not None and self.whole.may_be_written
+
+    @property
+    def may_come_late(self) -> bool:
+        """Whether a broker may still have an attempt before it that nobody waits for any more, and write it then.
+
+        What a broker answers to a later attempt tells nothing about that.
+        """
+        if self.is_behind_a_gap:
+            return False
+        return self._is_unanswered or (self.whole is not None and self.whole.may_come_late)
+
+    def note_unanswered(self) -> None:
+        """An attempt was sent, and its connection has ended without an answer."""
+        self._is_unanswered = True
+
+    def forget_attempts(self) -> None:
+        """None of those before can be carried out any more, nor one of the whole that it is a part of."""
+        self._is_unanswered = self.is_behind_a_gap = False
+        if self.whole is not None:
+            self.whole.forget_attempts()
 
     def note_refusal(self, code: int) -> None:
         """An attempt has failed. Only what is said about its sequence tells of the attempts before it, too."""
@@ -255,6 +280,7 @@ class ProducerBatch(RecordWriter):
             part.last_leader_epoch = self.last_leader_epoch
             part.when_settled().on_done(self._on_part_settled)
         self.encoded = None
+        self._is_unanswered |= self.may_be_written  # what a broker answers about a part tells nothing of the whole
         return [part for _, part in self._parts]
 
     def _on_part_settled(self, _: Promise[None]) -> None:
@@ -276,8 +302,10 @@ class ProducerBatch(RecordWriter):
     # --- settling ---
 
     def complete(self, base_offset: int, log_append_time_ms: int) -> None:
-        if self.whole is not None:
-            self.whole.note_not_written()  # or the broker would not have taken a part
+        if self.whole is not None and base_offset >= 0:
+            # A broker that has the whole takes no part of it, and one that has a part does not take the whole.
+            self.whole.note_not_written()
+            self.whole.forget_attempts()
         self._base_offset = base_offset
         self._log_append_time_ms = log_append_time_ms
         self._settle()

@@ -33,6 +33,7 @@ class PartitionQueue:
         "last_acked_offset",
         "last_acked_sequence",
         "last_problem",
+        "late_sequence",
         "leader",
         "leader_epoch",
         "next_sequence",
@@ -67,6 +68,8 @@ class PartitionQueue:
         self.last_acked_offset = -1
         self.unresolved_sequence: int | None = None
         """The one after a batch that was given up, as long as nobody knows whether it was written."""
+        self.late_sequence: int | None = None
+        """The one after a batch that was given up and may come late: what is behind it may be written then, too."""
 
     @property
     def has_complete(self) -> bool:
@@ -87,3 +90,4 @@ class PartitionQueue:
         self.next_sequence = 0
         self.last_acked_sequence = NO_SEQUENCE
         self.last_acked_offset = -1
+        self.late_sequence = None

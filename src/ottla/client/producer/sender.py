@@ -33,6 +33,10 @@ _LOST = (
     "the broker found the batch too large when it was sent again. Its records may have been written before: "
     "they are not sent once more"
 )
+_LATE = (
+    "a batch before this one was given up. A broker did not answer for both, and may still write them: "
+    "this one is not sent once more"
+)
 
 
 class Sender:
@@ -130,10 +134,20 @@ class Sender:
             self.on_gap()
         is_wanted = sequences.wants_epoch and not sequences.is_transactional and sequences.is_identified
         if is_wanted and sequences.may_take_epoch():
+            self._leave_behind(sequences)
             sequences.take_epoch()
         if not sequences.is_identified:
             self.identify()
         return sequences.is_identified
+
+    def _leave_behind(self, sequences: Sequences) -> None:
+        """Settles the batches that must not be sent under another epoch."""
+        for batch in sequences.known_as_written():
+            self._accumulator.withdraw(batch)
+            self._complete(batch, -1, -1)
+        for batch in sequences.perhaps_late():
+            self._accumulator.withdraw(batch)
+            self._fail(batch, error_for(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, _LATE), was_refused=False)
 
     def _send_to(self, node_id: int, queues: dict[PartitionQueue, None]) -> None:
         if self._cluster.known_versions(node_id) is None:
@@ -285,6 +299,7 @@ class Sender:
             problem = done.error
             assert isinstance(problem, KafkaError), f"an attempt ended with {problem!r}"
             for batch in attempt.batches:
+                batch.note_unanswered()
                 self._on_error(batch, problem, -1, {})
         elif self._settings.acks == 0:
             for batch in attempt.batches:
@@ -305,9 +320,6 @@ class Sender:
             if answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 self._complete(batch, answer.base_offset, answer.log_append_time_ms)
                 continue
-            if answer.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_written(batch):
-                self._complete(batch, -1, -1)
-                continue
             if (leader := new_leader(answer, response)) is not None:
                 self._cluster.note_leader(batch.queue.topic_partition, *leader)
             error = error_for(answer.error_code, answer.error_message)
@@ -320,8 +332,15 @@ class Sender:
             if not batch.is_done:
                 self._on_error(batch, error, -1, {})
 
-    def _is_written(self, batch: ProducerBatch) -> bool:
-        return self._sequences is not None and self._sequences.is_written(batch)
+    def _is_answered_by_another(self, batch: ProducerBatch, error: KafkaError) -> bool:
+        """Whether a batch that cannot be sent again is written, as an acknowledgement behind it tells.
+
+        What a coordinator has against a transaction is not for the batch alone to know.
+        """
+        if self._sequences is None or error.retriable:
+            return False
+        is_about_batch = error.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER or not self._sequences.is_transactional
+        return is_about_batch and self._sequences.is_written(batch)
 
     def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time_ms: int) -> None:
         if batch.is_done:
@@ -340,6 +359,9 @@ class Sender:
         self, batch: ProducerBatch, error: KafkaError, log_start_offset: int, refused: dict[int, str | None]
     ) -> None:
         if batch.is_done:
+            return
+        if self._is_answered_by_another(batch, error):
+            self._complete(batch, -1, -1)
             return
         if error.code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
             self._split(batch)
@@ -418,8 +440,6 @@ class Sender:
             self.on_failed(error)
         if batch.is_done:
             return
-        if was_refused:
-            batch.note_not_written()
         if self._sequences is not None:
             if batch.attempts and not was_refused:
                 self._sequences.leave_unresolved(batch)

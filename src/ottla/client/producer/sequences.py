@@ -12,12 +12,15 @@ transactions closes a gap by itself: it takes the next epoch and counts from 0 a
 aborted instead.
 
 Under another epoch a broker cannot tell that it has a batch already. So the next epoch waits for batches of which
-nobody knows whether they are written: they are sent again under the old one, until an answer tells. What no answer can
-tell: a broker may hold a request for longer than `request.timeout.ms` and carry it out after it has answered the next
-attempt. Then a batch can be there twice, in two epochs, as with Kafka's own producer.
+nobody knows whether they are written: they are sent again under the old one, until an answer tells. One thing no answer
+can tell: a broker may have a request for longer than the producer waits for it, and carry it out after it has answered
+the next attempt. Under the old epoch that does no harm, and after the first batch of the new one it is refused. In
+between a batch could be written that is sent again under the new epoch, if the one that left the gap may come late too.
+Such batches fail, as perhaps written: a record is never in the log twice. (Kafka's own producer sends them again.)
 """
 
 from collections.abc import Callable
+from itertools import takewhile
 
 from ottla.client.producer.batch import ABOUT_SEQUENCES, ProducerBatch, Stamp
 from ottla.client.producer.partition_queue import NOBODY, Identity, PartitionQueue
@@ -31,6 +34,11 @@ _SEQUENCE_MASK = 0x7FFFFFFF
 def next_sequence(sequence: int, count: int) -> int:
     """Sequences begin again at 0 after 2^31 - 1."""
     return (sequence + count) & _SEQUENCE_MASK
+
+
+def _is_from(sequence: int, first: int) -> bool:
+    """Whether a sequence is that one or behind it."""
+    return next_sequence(sequence, -first) <= _SEQUENCE_MASK >> 1
 
 
 def _may_be_counted_anew(unacked: list[ProducerBatch]) -> bool:
@@ -91,6 +99,8 @@ class Sequences:
     def on_acked(self, batch: ProducerBatch, base_offset: int) -> None:
         queue = batch.queue
         queue.unacked.remove(batch)
+        if queue.late_sequence is not None and _is_from(batch.stamp.base_sequence, queue.late_sequence):
+            queue.late_sequence = None
         if queue.identity == (batch.stamp.producer_id, batch.stamp.producer_epoch) and not self.is_written(batch):
             queue.last_acked_sequence = batch.last_sequence
         if base_offset >= 0:
@@ -106,7 +116,7 @@ class Sequences:
         if queue.last_acked_sequence == NO_SEQUENCE:
             return False
         is_same_epoch = queue.identity == (batch.stamp.producer_id, batch.stamp.producer_epoch)
-        return is_same_epoch and next_sequence(queue.last_acked_sequence, -batch.last_sequence) <= _SEQUENCE_MASK >> 1
+        return is_same_epoch and _is_from(queue.last_acked_sequence, batch.last_sequence)
 
     def is_lost(self, batch: ProducerBatch, code: int) -> bool:
         """Whether nobody will know if a part of a batch is written: the whole may be, from before it was too large.
@@ -153,6 +163,11 @@ class Sequences:
             return
         position = queue.unacked.index(batch)
         del queue.unacked[position]
+        if batch.may_come_late:
+            queue.late_sequence = next_sequence(batch.last_sequence, 1)
+        elif not batch.may_be_written and not self.is_transactional:
+            for behind in queue.unacked[position:]:
+                behind.is_behind_a_gap = True
         if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not self.is_transactional:
             self._want_epoch(queue)
         elif code == ErrorCode.UNKNOWN_PRODUCER_ID:
@@ -206,6 +221,21 @@ class Sequences:
         """Whether no batch that would be counted anew may be written already."""
         return all(_may_be_counted_anew(queue.unacked) for queue in self._rewritten)
 
+    def known_as_written(self) -> list[ProducerBatch]:
+        """Batches that would be counted anew, and are written."""
+        return [batch for queue in self._rewritten for batch in queue.unacked if self.is_written(batch)]
+
+    def perhaps_late(self) -> list[ProducerBatch]:
+        """Batches that would be counted anew, and may be written under the old epoch before that.
+
+        A broker takes them in order: the first that cannot come late keeps out those behind it.
+        """
+        found: list[ProducerBatch] = []
+        for queue in self._rewritten:
+            if queue.late_sequence is not None:
+                found += takewhile(lambda batch: batch.may_come_late, queue.unacked)
+        return found
+
     def take_epoch(self) -> bool:
         """Goes on with the next epoch, by our own choice. False if there is none: then a new id is needed."""
         assert not self.is_transactional, "the coordinator decides on the epoch of a transactional producer"
@@ -244,6 +274,7 @@ class Sequences:
         queue.identity = self.identity
         for batch in queue.unacked:
             self._restamp(batch, queue.next_sequence)
+            batch.forget_attempts()
             batch.sequence_was_reset = True
             queue.next_sequence = next_sequence(queue.next_sequence, batch.record_count)
 

@@ -255,9 +255,36 @@ def test_a_batch_that_is_given_up_does_not_block_those_behind_it(is_written: boo
     assert logs.values["clicks", 0] == [b"lost"] * is_written + [b"later"]
 
 
+class LateRequests:
+    """Requests that a broker has got, and carries out after their producer has stopped waiting for them."""
+
+    def __init__(self, logs: WrittenLogs, chance: random.Random) -> None:
+        self.logs = logs
+        self.chance = chance
+        self.values: set[bytes] = set()
+        """Of all records in them."""
+        self._waiting: list[tuple[int, Any]] = []
+
+    def keep(self, version: int, request: Any) -> None:
+        for topic in request.topic_data:
+            for one in topic.partition_data:
+                one.records = bytes(one.records)
+                self.values.update(record.value or b"" for record in read_records(one.records))
+        self._waiting.append((version, request))
+
+    def come(self, *, all_of_them: bool = False) -> None:
+        """Some of them; those of one connection in the order in which they were sent."""
+        while self._waiting and (all_of_them or self.chance.random() < 0.4):
+            self.logs.produce(1, *self._waiting.pop(0))
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_under_any_faults_no_record_is_lost_repeated_or_out_of_order(seed: int) -> None:
-    """Connections break before and after the effect, answers do not come, leaders refuse, sizes are refused."""
+    """Connections break before and after the effect, answers do not come, leaders refuse, sizes are refused.
+
+    What was not answered may be carried out at any later time, in the order in which it was sent. A broker finds out by
+    the sequences: as long as the producer keeps its epoch, it is in the log once, and every record is delivered.
+    """
     chance = random.Random(seed)
     producing, logs = begun(
         (1, 2),
@@ -273,12 +300,15 @@ def test_under_any_faults_no_record_is_lost_repeated_or_out_of_order(seed: int) 
         ErrorCode.KAFKA_STORAGE_ERROR,
     )
     is_faulty = True
+    late = LateRequests(logs, chance)
 
     def produce(node_id: int, version: int, request: Any) -> Any:
+        late.come()
         if not is_faulty:
             return logs.produce(node_id, version, request)
         match chance.randrange(8):
             case 0:
+                late.keep(version, request)
                 return DROP
             case 1:
                 logs.produce(node_id, version, request)
@@ -292,6 +322,7 @@ def test_under_any_faults_no_record_is_lost_repeated_or_out_of_order(seed: int) 
                 logs.produce(node_id, version, request)
                 return KEEP
             case 5:
+                late.keep(version, request)
                 return KEEP
             case _:
                 return logs.produce(node_id, version, request)
@@ -306,7 +337,9 @@ def test_under_any_faults_no_record_is_lost_repeated_or_out_of_order(seed: int) 
     is_faulty = False
     producing.core.flush()
     producing.brokers.advance(30_000)
+    late.come(all_of_them=True)
     for partition in (0, 1):
+        assert all(header.producer_epoch == 0 for header in logs.headers["clicks", partition])
         values = [int(value) for value in logs.values["clicks", partition]]
         assert values == sorted(set(values)), "repeated or out of order"
         assert len(values) == len(deliveries[partition]), "lost"
@@ -338,6 +371,57 @@ def test_a_batch_that_may_be_written_is_not_sent_again_under_another_epoch(parti
     assert logs.values["clicks", 0] == [b"warm", b"0", b"2", b"3"]
     for delivery in (sent[0], sent[2], sent[3]):
         assert logs.values["clicks", 0][delivery.result().offset] in (b"0", b"2", b"3")
+
+
+@pytest.mark.parametrize("is_expired", [False, True])
+def test_a_batch_that_may_be_carried_out_late_is_not_sent_again_under_another_epoch(is_expired: bool) -> None:
+    """1 and 2 are not answered. 1 is given up, so 2 leaves a gap, says the broker; then it carries out both."""
+    producing, logs = begun(batch_size=0, request_timeout_ms=600, delivery_timeout_ms=1000 if is_expired else 120_000)
+    producing.send(b"0")
+    producing.flush()
+    producing.brokers.answer("Produce", KEEP)
+    given_up = producing.send(b"1")
+    producing.brokers.advance(500 if is_expired else 0)
+    behind = producing.send(b"2")
+    producing.brokers.advance(600 if is_expired else 0)
+    late = producing.brokers.asked("Produce")[1:3]
+
+    def gap_and_late(node_id: int, version: int, request: Any) -> Any:
+        answer = logs.produce(node_id, version, request)
+        for one in late:
+            logs.produce(1, 13, one)
+        return answer
+
+    first = [] if is_expired else [refusing(logs, ErrorCode.INVALID_RECORD)]
+    producing.brokers.answer("Produce", [*first, gap_and_late] + [logs.produce] * 20)
+    producing.brokers.advance(2_000)
+    assert error_of(given_up) is (DeliveryTimedOut if is_expired else InvalidRecord)
+    assert error_of(behind) is OutOfOrderSequenceNumber
+    assert "may still write" in str(behind.exception())
+    after = producing.send(b"3")
+    producing.brokers.advance(2_000)
+    assert after.exception() is None
+    assert logs.values["clicks", 0] == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_part_is_not_sent_again_under_another_epoch_if_its_whole_may_be_written() -> None:
+    """The limit was lowered before the second attempt, and for a moment the producer has no right to write."""
+    producing, logs = begun(linger_ms=1000)
+    producing.send(b"warm")
+    producing.flush()
+
+    def written_and_not_told(node_id: int, version: int, request: Any) -> Any:
+        logs.produce(node_id, version, request)
+        return refusing(logs, ErrorCode.REQUEST_TIMED_OUT)(node_id, version, request)
+
+    too_large = refusing(logs, ErrorCode.MESSAGE_TOO_LARGE)
+    no_right = refusing(logs, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    producing.brokers.answer("Produce", [written_and_not_told, too_large, no_right] + [logs.produce] * 20)
+    sent = [producing.send(b"%d" % number * 100) for number in range(2)]
+    producing.flush()
+    producing.brokers.advance(30_000)
+    assert [error_of(one) for one in sent] == [TopicAuthorizationFailed, OutOfOrderSequenceNumber]
+    assert logs.values["clicks", 0] == [b"warm", b"0" * 100, b"1" * 100]
 
 
 def test_a_batch_behind_one_that_leaves_a_gap_does_not_keep_a_new_epoch_waiting() -> None:
@@ -412,7 +496,8 @@ def test_a_batch_that_is_found_too_large_when_it_may_be_written_is_not_written_t
 def test_beside_records_that_are_refused_no_other_is_lost_repeated_or_out_of_order(seed: int) -> None:
     """Some records are refused for good, and large batches: gaps, new epochs and splits meet all faults.
 
-    What is too large may change meanwhile: then a broker refuses as too large what it has written already.
+    What is too large may change meanwhile: then a broker refuses as too large what it has written already. What was not
+    answered may be carried out later, beside batches of newer epochs.
     """
     chance = random.Random(seed)
     producing, logs = begun(
@@ -421,6 +506,7 @@ def test_beside_records_that_are_refused_no_other_is_lost_repeated_or_out_of_ord
     most = chance.choice([1, 2, 4, 1000])
     changes_limit = chance.random() < 0.5
     is_faulty = True
+    late = LateRequests(logs, chance)
 
     def is_refused(value: bytes) -> bool:
         return int(value) % 17 == 0
@@ -439,8 +525,12 @@ def test_beside_records_that_are_refused_no_other_is_lost_repeated_or_out_of_ord
         return written
 
     def produce(node_id: int, version: int, request: Any) -> Any:
+        late.come()
         fault = chance.randrange(5) if is_faulty else -1
         response = None if fault == 0 else answer_produce(version, request, append, logs)
+        if fault in (0, 1):
+            late.keep(version, request)
+        late.come()
         return DROP if fault in (0, 1) else response
 
     producing.brokers.answer("Produce", produce)
@@ -458,15 +548,14 @@ def test_beside_records_that_are_refused_no_other_is_lost_repeated_or_out_of_ord
     for partition, records in enumerate(sent):
         values = logs.values.get(("clicks", partition), [])
         assert values == sorted(set(values), key=int), "repeated or out of order"
-        unknown = {
-            value for value, delivery in records if error_of(delivery) in (OutOfOrderSequenceNumber, MessageTooLarge)
-        }
-        assert changes_limit or not unknown
+        lost = {value for value, delivery in records if error_of(delivery) is OutOfOrderSequenceNumber}
+        refused = {value for value, delivery in records if error_of(delivery) in (InvalidRecord, MessageTooLarge)}
         told = [value for value, delivery in records if error_of(delivery) is None]
-        assert told == [value for value in values if value not in unknown]
+        assert told == [value for value in values if value not in lost | refused]
+        assert changes_limit or refused & set(values) <= late.values, "a record that was refused is written"
         places = [(value, one.result().offset) for value, one in records if one.exception() is None]
         assert all(values[offset] == value for value, offset in places if offset is not None)
-        assert changes_limit or all(offset is not None for _, offset in places)
+        assert changes_limit or all(offset is not None or value in late.values for value, offset in places)
     metrics = producing.core.metrics()
     assert metrics["buffer-available-bytes"] == metrics["buffer-total-bytes"]
 
