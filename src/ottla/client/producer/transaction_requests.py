@@ -4,13 +4,13 @@ Every call here tries again for as long as errors are retriable; what cannot be 
 coordinator calls old means that a newer producer has taken over, whatever it calls it: `ProducerFenced`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import CoordinatorKind, Coordinators
-from ottla.client.errors import CommitFailed, KafkaError, ProducerFenced, error_for
+from ottla.client.errors import CommitFailed, KafkaError, ProducerFenced, TransactionAborted, error_for
 from ottla.client.producer.partition_queue import Identity
 from ottla.client.producer.producer_settings import ProducerSettings
 from ottla.client.topic_partition import OffsetAndMetadata
@@ -107,20 +107,22 @@ class TransactionRequests:
 
         await self._ask(request, ApiKey.ADD_PARTITIONS_TO_TXN, newest=_LAST_ADD_PARTITIONS_OF_CLIENTS)
 
-    async def add_offsets(self, identity: Identity, group_id: str) -> None:
+    async def add_offsets(self, identity: Identity, group_id: str, is_over: Callable[[], bool]) -> None:
+        """`is_over` tells whether the transaction is given up: then it is not tried again (`TransactionAborted`)."""
         request = AddOffsetsToTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             group_id=group_id,
         )
-        await self._ask(request, ApiKey.ADD_OFFSETS_TO_TXN)
+        await self._ask(request, ApiKey.ADD_OFFSETS_TO_TXN, is_over=is_over)
 
     async def commit_offsets(
         self,
         identity: Identity,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         group: GroupMember,
+        is_over: Callable[[], bool],
         *,
         is_v2: bool,
     ) -> None:
@@ -148,6 +150,7 @@ class TransactionRequests:
             newest=None if is_v2 else _LAST_TXN_OFFSET_COMMIT_BEFORE_V2,
             kind=CoordinatorKind.GROUP,
             key=group.group_id,
+            is_over=is_over,
         )
 
     async def end(self, identity: Identity, *, commits: bool, is_v2: bool) -> Identity:
@@ -171,6 +174,7 @@ class TransactionRequests:
         newest: int | None = None,
         kind: CoordinatorKind = CoordinatorKind.TRANSACTION,
         key: str | None = None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> Any:
         key = self.transactional_id if key is None else key
         world = self._cluster.world
@@ -193,6 +197,8 @@ class TransactionRequests:
                 if problem.code == ErrorCode.CONCURRENT_TRANSACTIONS and api_key == ApiKey.ADD_PARTITIONS_TO_TXN:
                     pause_ms = min(pause_ms, _CONCURRENT_PAUSE_MS)
             await world.sleep(pause_ms)
+            if is_over():
+                raise TransactionAborted
             failures += 1
 
 

@@ -40,7 +40,7 @@ from ottla.client.producer.produce_request import LAST_WITH_EXPLICIT_PARTITIONS
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.sequences import Sequences
 from ottla.client.producer.transaction_requests import GroupMember, TransactionRequests
-from ottla.client.promise import Promise, spawn
+from ottla.client.promise import Promise, all_settled, spawn
 from ottla.client.topic_partition import OffsetAndMetadata
 from ottla.wire.errors import ErrorCode
 
@@ -98,6 +98,7 @@ class Transactions:
         self._adding: Promise[None] | None = None
         self._initializing: Promise[None] | None = None
         self._ending: tuple[bool, Promise[None]] | None = None
+        self._offsets_under_way: dict[Promise[None], None] = {}
         sender.may_write = self.may_write
         sender.on_failed = self.on_failed
         sender.on_gap = self.on_gap
@@ -164,9 +165,12 @@ class Transactions:
         return is_open and (self._has_begun or bool(self._unadded) or self._adding is not None)
 
     def send_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMember) -> Promise[None]:
-        """Commits what was consumed with the transaction."""
+        """Commits what was consumed with the transaction, whose end waits for it: whoever called may not."""
         self.check_may_send()
-        return spawn(self._send_offsets(offsets, group))
+        sending = spawn(self._send_offsets(offsets, group))
+        self._offsets_under_way[sending] = None
+        sending.on_done(lambda _: self._offsets_under_way.pop(sending))
+        return sending
 
     def too_late(self, limit_s: float) -> RequestTimedOut:
         """What a call raises that waited for so long."""
@@ -278,12 +282,17 @@ class Transactions:
         identity = self._sequences.identity
         try:
             if not self._is_v2:
-                await self._requests.add_offsets(identity, group.group_id)
+                await self._requests.add_offsets(identity, group.group_id, self._is_given_up)
             self._has_begun = True
-            await self._requests.commit_offsets(identity, offsets, group, is_v2=self._is_v2)
+            await self._requests.commit_offsets(identity, offsets, group, self._is_given_up, is_v2=self._is_v2)
+        except TransactionAborted:
+            raise
         except KafkaError as error:
             self._on_refused(error)
             raise
+
+    def _is_given_up(self) -> bool:
+        return self.state in (TransactionState.ABORTING, TransactionState.FATAL_ERROR)
 
     def _end(self, *, commits: bool) -> Promise[None]:
         ending = spawn(self._end_when_settled(commits=commits))
@@ -321,12 +330,13 @@ class Transactions:
                 self.become_fatal(error)
 
     async def _settle_all(self) -> None:
-        """Until every record of the transaction is written or given up."""
+        """Until every record and offset of the transaction is written or given up."""
         self._accumulator.complete_all()
         self._sender.run()
         await self._accumulator.all_done()
         if self._adding is not None:
             await self._adding
+        await all_settled(self._offsets_under_way)
 
     def _become_ready(self) -> None:
         self.state = TransactionState.READY

@@ -388,6 +388,68 @@ def test_a_call_that_waits_too_long_tells_why() -> None:
     assert "no such topic" in str(scene.transactions.too_late(1.0))
 
 
+@both_protocols
+def test_a_commit_waits_for_offsets_that_are_still_tried(is_v2: bool) -> None:
+    """Their call has timed out, say. Committed without them, the records would be read and written once more."""
+    scene = Scene(is_v2)
+    scene.begin()
+    scene.send()
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    scene.brokers.answer("TxnOffsetCommit", lambda *asked: scene.coordinator.commit_offsets(*asked, code=loading))
+    sent = scene.transactions.send_offsets({TopicPartition("clicks", 0): OffsetAndMetadata(5)}, GroupOnly("readers"))
+    scene.brokers.advance(2000)
+    committed = scene.transactions.commit()
+    scene.brokers.advance(2000)
+    assert not committed.is_done
+    assert "EndTxn" not in scene.coordinator.calls
+    scene.brokers.answer("TxnOffsetCommit", scene.coordinator.commit_offsets)
+    scene.done(committed, within_ms=5000)
+    sent.value()
+    assert [one for one in scene.coordinator.calls if one in ("TxnOffsetCommit", "EndTxn")][-2:] == [
+        "TxnOffsetCommit",
+        "EndTxn",
+    ]
+
+
+@both_protocols
+def test_an_abort_ends_the_attempts_to_commit_offsets(is_v2: bool) -> None:
+    """One that came after it would be part of the next transaction, or fence the producer."""
+    scene = Scene(is_v2)
+    scene.begin()
+    scene.send()
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    scene.brokers.answer("TxnOffsetCommit", lambda *asked: scene.coordinator.commit_offsets(*asked, code=loading))
+    sent = scene.transactions.send_offsets({TopicPartition("clicks", 0): OffsetAndMetadata(5)}, GroupOnly("readers"))
+    scene.brokers.advance(2000)
+    scene.done(scene.transactions.abort(), within_ms=5000)
+    assert isinstance(sent.error, TransactionAborted)
+    scene.brokers.answer("TxnOffsetCommit", scene.coordinator.commit_offsets)
+    scene.begin()
+    delivery = scene.send()
+    scene.brokers.advance(5000)
+    scene.commit()
+    assert delivery.exception() is None
+    calls = scene.coordinator.calls
+    assert "TxnOffsetCommit" not in calls[calls.index("EndTxn") :]
+
+
+@both_protocols
+def test_an_abort_waits_for_offsets_that_are_on_their_way(is_v2: bool) -> None:
+    scene = Scene(is_v2)
+    scene.begin()
+    scene.send()
+    scene.brokers.answer("TxnOffsetCommit", KEEP)
+    sent = scene.transactions.send_offsets({TopicPartition("clicks", 0): OffsetAndMetadata(5)}, GroupOnly("readers"))
+    scene.brokers.advance(100)
+    aborted = scene.transactions.abort()
+    scene.brokers.advance(100)
+    assert "EndTxn" not in scene.coordinator.calls
+    scene.brokers.answer("TxnOffsetCommit", scene.coordinator.commit_offsets)
+    scene.brokers.release()
+    scene.done(aborted)
+    sent.value()
+
+
 def test_calls_out_of_turn_are_refused() -> None:
     scene = Scene(is_v2=True)
     with pytest.raises(InvalidState, match="not initialized"):
