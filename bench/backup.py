@@ -28,6 +28,7 @@ from ottla.testing import Broker  # noqa: E402
 
 BIN = Path(sys.executable).parent
 PARTITIONS = 4
+DIFFERENT = 200_000
 
 
 class Took(NamedTuple):
@@ -50,10 +51,22 @@ def clocked(words: list[str], out: Path | None = None) -> Took:
     return Took(took_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
+def _record(number: int) -> tuple[bytes, bytes]:
+    amount = number * 7919 % 1_000_003
+    value = (
+        f'{{"order": {number}, "customer": "customer-{amount % 50_021}", "amount": {amount / 100}, '
+        f'"paid_at": {1_700_000_000_000 + number * 37}, "item": "{amount * 31 % 9973:x}-{number % 97}", '
+        f'"state": "paid", "city": "{("Lisbon", "Oslo", "Rome")[number % 3]}", "note": "{amount:b}"}}'
+    )
+    return b"%d" % amount, value.encode()
+
+
 def fill(bootstrap: str, megabytes: int) -> tuple[int, int]:
     """Records, and bytes of batches."""
     with Admin(bootstrap_servers=bootstrap) as admin:
         admin.create_topics([NewTopic("orders", PARTITIONS, config={"retention.ms": "-1"})]).raise_first()
+        # Made before, and again and again: what a block has is not in it twice.
+        made = [_record(number) for number in range(DIFFERENT)]
         count = 0
         with Producer(
             bootstrap_servers=bootstrap,
@@ -61,14 +74,9 @@ def fill(bootstrap: str, megabytes: int) -> tuple[int, int]:
             linger_ms=10,
         ) as producer:
             while count * 210 < megabytes * 1_000_000:
-                amount = count * 7919 % 1_000_003
-                value = (
-                    f'{{"order": {count}, "customer": "customer-{amount % 50_021}", "amount": {amount / 100}, '
-                    f'"paid_at": {1_700_000_000_000 + count * 37}, "item": "{amount * 31 % 9973:x}-{count % 97}", '
-                    f'"state": "paid", "city": "{("Lisbon", "Oslo", "Rome")[count % 3]}", "note": "{amount:b}"}}'
-                )
-                producer.send("orders", value.encode(), b"%d" % amount, partition=count // 400 % PARTITIONS)
-                count += 1
+                for number, (key, value) in enumerate(made):
+                    producer.send("orders", value, key, partition=number // 400 % PARTITIONS)
+                count += DIFFERENT
         sizes = admin.describe_log_dirs([1])
         of_topic = [
             replica.size_bytes
