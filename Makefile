@@ -1,7 +1,7 @@
 # The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test sim chaos integrity check fmt bench bench-broker bench-backup bench-clients bench-coordinators bench-cluster bench-spark bench-registry interop dist docs fuzz generate clean
+.PHONY: help setup demo test-fast test sim chaos integrity check fmt bench bench-broker bench-backup bench-tools bench-clients bench-coordinators bench-cluster bench-spark bench-registry interop dist docs fuzz generate clean
 
 SHELL  := bash
 VENV   := .venv
@@ -101,6 +101,11 @@ bench-clients: $(VENV)/.bench ## our clients beside confluent-kafka, aiokafka an
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-clients needs java and mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/clients
 	@$(BIN)/python bench/tools.py
+
+bench-tools: $(VENV)/.bench ## the start of command-line tools beside Kafka's, and the metrics page of a node with 10,000 partitions (the same needs; five minutes)
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-tools needs java and mvn on PATH"; exit 1; }
+	@$(BIN)/python bench/tools.py
+	@$(BIN)/python bench/metrics_page.py
 
 bench-backup: $(VENV)/.bench ## ottla backup and restore beside kafka-console-consumer (needs Java and Maven; three minutes): make bench-backup MEGABYTES=10000
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-backup needs java and mvn on PATH"; exit 1; }

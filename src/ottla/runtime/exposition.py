@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ports import Network, Timers
 from ottla.runtime.http.http_server import Caller, HttpLimits, HttpServer, Respond
-from ottla.wire.http import HttpRequest, response_bytes
+from ottla.wire.http import HttpRequest, response_bytes, response_head
 
 if TYPE_CHECKING:
     from ottla.runtime.server import Secure
@@ -164,16 +164,15 @@ class PageServer:
                 return
         except Exception as problem:
             self.http.on_fault("the metrics page", problem)
-            self._tell(500, b"the metrics page failed; the log says why\n")
+            self._tell(500, [b"the metrics page failed; the log says why\n"])
         else:
-            self._tell(200, b"".join(taken))
+            self._tell(200, taken)
 
-    def _tell(self, status: int, body: bytes) -> None:
+    def _tell(self, status: int, body: list[bytes]) -> None:
         awaiting, self._awaiting = self._awaiting, []
-        head = response_bytes(status, body, CONTENT_TYPE, is_head=True)
-        whole = head + body
+        head = response_head(status, sum(map(len, body)), CONTENT_TYPE)
         for respond, is_head in awaiting:
-            respond(head if is_head else whole)
+            respond(head, *(() if is_head else body))
 
 
 def serve_metrics(

@@ -263,16 +263,28 @@ def response_bytes(
     is_head: bool = False,
 ) -> bytes:
     """A whole response. `is_head`: of a HEAD request, which has the length of a body and no body."""
+    head = response_head(status, len(body), content_type, headers, closes=closes)
+    return head if is_head else head + body
+
+
+def response_head(
+    status: int,
+    length: int,
+    content_type: str | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+    *,
+    closes: bool = False,
+) -> bytes:
+    """Of a response whose body has this length."""
     lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Unknown')}"]
     if content_type is not None:
         lines.append(f"Content-Type: {content_type}")
     if status != 204:
-        lines.append(f"Content-Length: {len(body)}")
+        lines.append(f"Content-Length: {length}")
     lines += (f"{name}: {value}" for name, value in headers)
     if closes:
         lines.append("Connection: close")
-    head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-    return head if is_head else head + body
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
 def closing(response: bytes) -> tuple[bytes, memoryview]:

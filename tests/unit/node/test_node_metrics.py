@@ -16,8 +16,11 @@ from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.quota.limits import TokenBuckets
 from ottla.machines.quota.rates import Windows
+from ottla.node.metrics.group_lags import GroupLags, Lag
+from ottla.node.metrics.group_metrics import group_metrics
 from ottla.node.metrics.metric_help import METRIC_HELP
 from ottla.node.metrics.node_metrics import metrics_page
+from ottla.runtime.exposition import Exposition
 from ottla.runtime.request_metrics import RequestMetrics, Times
 from ottla.testing.clock import FixedClock
 from ottla.testing.step_timers import StepTimers
@@ -303,3 +306,25 @@ def test_a_histogram_forgets_nothing_when_quantiles_do():
         times.note(0.002, now_s)
     assert dict(times.histogram())[0.004096] == times.count == 4
     assert dict(times.histogram())[0.001024] == 0
+
+
+def test_a_piece_of_a_large_page_has_few_lines():
+    """The loop does other work after each: no metric of thousands of partitions or groups is made at once."""
+    broker = SimpleNamespace(
+        partitions=Partitions(
+            None,
+            None,
+            None,
+            SimpleNamespace(online={}, offline={}),
+            SimpleNamespace(timers=None, workers=None, clock=SimpleNamespace(elapsed_s=None)),
+            PartitionEvents(),
+        ),
+        coordinators=SimpleNamespace(groups=SimpleNamespace(active=(), partitions={})),
+        config=SimpleNamespace(integer=lambda name: 50_000),
+        clock=SimpleNamespace(now_ms=lambda: 0),
+    )
+    lags = GroupLags(broker)
+    lags.all = lambda: iter([[Lag(f"group-{n // 10}", f"t-{n % 10}", n, 0, n % 3) for n in range(20_000)]])
+    pieces = list(group_metrics(Exposition(), broker, lags))
+    assert sum(piece.count("\n") for piece in pieces) > 80_000
+    assert max(piece.count("\n") for piece in pieces) <= 5_002

@@ -8,7 +8,7 @@ that would be too much, it is taken from when the end of the partition passed th
 Everything is bounded: how many partitions are watched, how many heads of batches are looked up for a page.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_LOOKED_UP: Final = 200
 _LOOKED_UP_A_PIECE: Final = 25
+_ROWS_A_PIECE: Final = 2_000
 _MOST_WATCHED: Final = 5_000
 _MOST_SAMPLES: Final = 12
 _LOOKED_AT_A_STEP: Final = 1_000
@@ -194,27 +195,43 @@ class GroupLags:
 
     # Seconds
 
-    def ages(self, lags: Iterable[Lag]) -> Iterator[list[tuple[Lag, float]]]:
-        """In pieces. What would have to be waited for is left out of this page, and read for the next."""
+    def ages(self, lags: Sequence[Lag]) -> Iterator[list[tuple[int, float]]]:
+        """Each with the place of its lag, in pieces. What would have to be waited for is left out of this page, and
+        read for the next.
+        """
         broker, now_ms = self._broker, self._broker.clock.now_ms()
+        behind: list[tuple[int, int]] = []
+        for start in range(0, len(lags), _ROWS_A_PIECE):
+            current = []
+            for place in range(start, min(start + _ROWS_A_PIECE, len(lags))):
+                lag = lags[place]
+                if lag.end_offset > lag.committed:
+                    behind.append((lag.committed - lag.end_offset, place))
+                else:
+                    current.append((place, 0.0))
+            yield current
+        behind.sort()
         cold: list[ColdRead] = []
-        found: list[tuple[Lag, float]] = []
+        found: list[tuple[int, float]] = []
         looked_up = 0
-        for lag in sorted(lags, key=lambda lag: -lag.records):
-            age_ms: int | None = 0
-            if lag.records:
-                age_ms = None
-                partition = broker.partitions.get(lag.name)
-                if looked_up < MOST_LOOKED_UP and partition is not None and partition.is_leader:
+        for count, (_, place) in enumerate(behind, 1):
+            lag = lags[place]
+            name = lag.name
+            age_ms: int | None = None
+            is_full = not count % _ROWS_A_PIECE
+            if looked_up < MOST_LOOKED_UP:
+                partition = broker.partitions.get(name)
+                if partition is not None and partition.is_leader:
                     looked_up += 1
                     age_ms = self._looked_up(partition, lag.committed, now_ms, cold)
-                    if not looked_up % _LOOKED_UP_A_PIECE:
-                        yield found
-                        found = []
-                if age_ms is None and lag.name in self.watched:
-                    age_ms = self.watched[lag.name].age_ms(lag.committed, now_ms)
+                    is_full = is_full or not looked_up % _LOOKED_UP_A_PIECE
+            if age_ms is None and name in self.watched:
+                age_ms = self.watched[name].age_ms(lag.committed, now_ms)
             if age_ms is not None:
-                found.append((lag, max(age_ms, 0) / 1000))
+                found.append((place, max(age_ms, 0) / 1000))
+            if is_full:
+                yield found
+                found = []
         yield found
         if cold:
             warm(broker.world.workers, cold, lambda _: None)

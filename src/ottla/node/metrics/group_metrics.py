@@ -4,15 +4,16 @@ Every group is reported by its coordinator, so no two nodes tell of the same one
 groups, is bounded (`ottla.metrics.max.group.partitions`): those with the largest lag are shown.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from ottla.broker.broker import Broker
 from ottla.machines.group.membership import Group
 from ottla.node.metrics.group_lags import GroupLags, Lag
-from ottla.runtime.exposition import Exposition, Sample
+from ottla.runtime.exposition import Exposition
 
 _ROWS_A_PIECE: Final = 2_000
+_NONE: Final = (0, 0)
 
 
 def group_metrics(page: Exposition, broker: Broker, lags: GroupLags) -> Iterator[str]:
@@ -32,17 +33,25 @@ def group_metrics(page: Exposition, broker: Broker, lags: GroupLags) -> Iterator
     page.gauge("ottla_consumergroup_partitions_left_out", left_out)
     prefix = "kafka_consumergroup_"
     labels: list[str] = []
+    records: list[int] = []
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
     for start in range(0, len(found), _ROWS_A_PIECE):
-        labels += [_labels(lag.group_id, lag.topic, lag.partition) for lag in found[start : start + _ROWS_A_PIECE]]
+        for lag in found[start : start + _ROWS_A_PIECE]:
+            group_id, topic, partition, committed, end_offset = lag
+            behind = end_offset - committed if end_offset > committed else 0
+            labels.append(_labels(group_id, topic, partition))
+            records.append(behind)
+            of_topic = sums.get((group_id, topic), _NONE)
+            sums[group_id, topic] = of_topic[0] + committed, of_topic[1] + behind
         yield page.take()
     yield from page.add_column(prefix + "current_offset", "gauge", labels, [lag.committed for lag in found])
-    yield from page.add_column(prefix + "lag", "gauge", labels, [lag.records for lag in found])
-    page.add(prefix + "current_offset_sum", "gauge", _sums((lag, lag.committed) for lag in found))
+    yield from page.add_column(prefix + "lag", "gauge", labels, records)
+    of_topics = [_labels(group_id, topic) for group_id, topic in sums]
     yield page.take()
-    page.add(prefix + "lag_sum", "gauge", _sums((lag, lag.records) for lag in found))
-    yield page.take()
+    yield from page.add_column(prefix + "current_offset_sum", "gauge", of_topics, [one for one, _ in sums.values()])
+    yield from page.add_column(prefix + "lag_sum", "gauge", of_topics, [behind for _, behind in sums.values()])
     for ages in lags.ages(found):
-        samples = ((_labels(lag.group_id, lag.topic, lag.partition), age_s) for lag, age_s in ages)
+        samples = ((labels[place], age_s) for place, age_s in ages)
         yield from page.add_in_pieces("ottla_consumergroup_lag_seconds", "gauge", samples)
 
 
@@ -70,12 +79,3 @@ def _labels(group_id: str, topic: str | None = None, index: int | None = None) -
     if index is None:
         return f'{{consumergroup="{group_id}",topic="{topic}"}}'
     return f'{{consumergroup="{group_id}",topic="{topic}",partition="{index}"}}'
-
-
-def _sums(values: Iterable[tuple[Lag, int]]) -> Iterator[Sample]:
-    sums: dict[tuple[str, str], int] = {}
-    for lag, value in values:
-        key = lag.group_id, lag.topic
-        sums[key] = sums.get(key, 0) + value
-    for (group_id, topic), value in sums.items():
-        yield _labels(group_id, topic), value

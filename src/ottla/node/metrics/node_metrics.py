@@ -25,7 +25,7 @@ from ottla.node.metrics.metric_help import METRIC_HELP
 from ottla.node.metrics.node_watch import NodeWatch
 from ottla.node.metrics.partition_metrics import ROWS_A_PIECE, partition_metrics
 from ottla.node.metrics.quota_metrics import add_connection_rates, client_quotas, mutation_quotas
-from ottla.node.metrics.transaction_metrics import add_transactions
+from ottla.node.metrics.transaction_metrics import transaction_metrics
 from ottla.node.metrics.watch_metrics import add_histogram, add_node, add_quorum
 from ottla.runtime.exposition import Exposition, Sample, label_text
 from ottla.runtime.request_metrics import AUTHENTICATION_OUTCOMES, REFUSALS, RequestMetrics
@@ -74,8 +74,7 @@ def metrics_page(
     yield from _controller(page, broker.image, metadata)
     _add_broker(page, broker)
     yield from group_metrics(page, broker, GroupLags(broker) if watch is None or watch.lags is None else watch.lags)
-    add_transactions(page, broker)
-    yield page.take()
+    yield from transaction_metrics(page, broker)
     yield from client_quotas(page, broker.client_quotas)
     yield from mutation_quotas(page, mutations, requests.now_ms())
     _add_waiting(page, broker)

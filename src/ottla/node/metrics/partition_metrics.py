@@ -14,7 +14,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.broker import Broker
 from ottla.runtime.exposition import Exposition
 
-ROWS_A_PIECE: Final = 2_000
+ROWS_A_PIECE: Final = 1_000
 
 _OF_LOGS: Final = (
     "kafka_log_log_size",

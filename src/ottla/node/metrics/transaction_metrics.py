@@ -5,7 +5,9 @@ partitions that are coordinated now.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 
+from ottla.base.ids import TopicPartition
 from ottla.broker.broker import Broker
 from ottla.broker.partitions.partition import Partition
 from ottla.machines.transaction.states import TransactionState
@@ -14,6 +16,7 @@ from ottla.runtime.exposition import Exposition
 _LATE_AFTER_MS = 300_000
 """Kafka's allowance: a transaction is late when its longest possible timeout has been over for five minutes."""
 _MOST_HANGING = 100
+_PARTITIONS_A_PIECE = 2_000
 
 _SHOWN = (
     TransactionState.EMPTY,
@@ -25,9 +28,9 @@ _SHOWN = (
 )
 
 
-def add_transactions(page: Exposition, broker: Broker) -> None:
+def transaction_metrics(page: Exposition, broker: Broker) -> Iterator[str]:
     _add_coordinator(page, broker)
-    _add_producers(page, broker)
+    yield from _producers(page, broker)
 
 
 def _add_coordinator(page: Exposition, broker: Broker) -> None:
@@ -44,12 +47,20 @@ def _add_coordinator(page: Exposition, broker: Broker) -> None:
     page.add("ottla_transactional_ids", "gauge", [({"state": state.public_name}, counts[state]) for state in _SHOWN])
 
 
-def _add_producers(page: Exposition, broker: Broker) -> None:
+def _producers(page: Exposition, broker: Broker) -> Iterator[str]:
     prefix = "kafka_server_replicamanager_"
     partitions = list(broker.partitions.values())
-    page.gauge(prefix + "produceridcount", sum(len(partition.log.producers) for partition in partitions))
+    producers = 0
+    silent: list[tuple[TopicPartition, int]] = []
+    for start in range(0, len(partitions), _PARTITIONS_A_PIECE):
+        for partition in partitions[start : start + _PARTITIONS_A_PIECE]:
+            if (count := len(partition.log.producers)) > 0:
+                producers += count
+                if (since_ms := _open_since_ms(partition)) is not None:
+                    silent.append((partition.name, since_ms))
+        yield page.take()
+    page.gauge(prefix + "produceridcount", producers)
     late_since_ms = broker.clock.now_ms() - broker.config.integer("transaction.max.timeout.ms") - _LATE_AFTER_MS
-    silent = [(partition.name, since) for partition in partitions if (since := _open_since_ms(partition)) is not None]
     late = [name for name, since_ms in silent if since_ms < late_since_ms]
     page.gauge(prefix + "partitionswithlatetransactionscount", len(late))
     longest_ms = max((broker.clock.now_ms() - since_ms for _, since_ms in silent), default=0)
@@ -59,6 +70,7 @@ def _add_producers(page: Exposition, broker: Broker) -> None:
         "gauge",
         [({"topic": topic, "partition": str(index)}, 1) for topic, index in late[:_MOST_HANGING]],
     )
+    yield page.take()
 
 
 def _open_since_ms(partition: Partition) -> int | None:

@@ -11,14 +11,15 @@ or more gives its place up: an idle one first, then one of a client that is slow
 slow clients keep nobody out. Of several, the address that has most connections loses its oldest.
 
 `handle` is called on the loop with a request and a function that takes its reply, once, now or later. A reply is bytes:
-a whole response. What raises is answered with 500, logged, and costs nothing else.
+a whole response, or its beginning and, in further parts, the rest of its body. Parts are not copied: a large body may
+be on its way to many clients. What raises is answered with 500, logged, and costs nothing else.
 """
 
 import logging
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ottla.base.ports import Buffer, Listener, Network, Timers, Transport
 from ottla.runtime.outbox import Outbox
@@ -63,7 +64,12 @@ class Caller(NamedTuple):
     principal: str | None
 
 
-Respond = Callable[[bytes], None]
+class Respond(Protocol):
+    """Takes the reply to one request. `response` has at least the whole head."""
+
+    def __call__(self, response: bytes, *body: bytes) -> None: ...
+
+
 HttpHandler = Callable[[HttpRequest, Caller, Respond], None]
 
 
@@ -344,8 +350,8 @@ class HttpConnection:
             number = self._number
             server.counts["requests"] += 1
 
-            def respond(response: bytes, number: int = number) -> None:
-                self._on_response(number, response)
+            def respond(response: bytes, *body: bytes, number: int = number) -> None:
+                self._on_response(number, response, body)
 
             try:
                 server.handle(request, self.caller, respond)
@@ -362,16 +368,16 @@ class HttpConnection:
 
     # Out
 
-    def _on_response(self, number: int, response: bytes) -> None:
+    def _on_response(self, number: int, response: bytes, body: tuple[bytes, ...]) -> None:
         request = self._asked
         if request is None or number != self._number or not self._is_open:
             return
         self._asked = None
         if not request.keeps_alive or self._server.is_stopping:
             self._closes = True
-            self._put(*closing(response))
+            self._put(*closing(response), *body)
         else:
-            self._put(response)
+            self._put(response, *body)
         if not self._is_reading and len(self._ahead) < MOST_AHEAD // 2 and self._is_open:
             self._is_reading = True
             self._watch()

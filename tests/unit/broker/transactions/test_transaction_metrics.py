@@ -1,7 +1,7 @@
 """Transactions on the metrics page."""
 
 from ottla.base.ids import TopicPartition
-from ottla.node.metrics.transaction_metrics import add_transactions
+from ottla.node.metrics.transaction_metrics import transaction_metrics
 from ottla.runtime.exposition import Exposition
 from tests.unit.broker.transactional_nodes import NEW, TransactionalNode
 
@@ -12,8 +12,8 @@ LATE = "kafka_server_replicamanager_partitionswithlatetransactionscount"
 
 def page_of(node: TransactionalNode) -> dict[str, float]:
     page = Exposition()
-    add_transactions(page, node.broker)
-    lines = [line for line in page.take().splitlines() if not line.startswith("#")]
+    text = "".join(transaction_metrics(page, node.broker))
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
     return {sample: float(value) for sample, _, value in (line.rpartition(" ") for line in lines)}
 
 
