@@ -56,6 +56,7 @@ def main() -> int:
         url = re.search(r"^  metrics  (\S+)$", node.log.read_text(), re.MULTILINE)[1]  # type: ignore[index]
         time.sleep(65)  # The stalls of the filling are forgotten after a minute.
         pid = node.pid
+        assert pid is not None
         rows = []
         pages: list[float] = []
         for number in range(options.pages):

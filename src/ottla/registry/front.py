@@ -91,14 +91,14 @@ class Front:
                 return
         began_s = self._now_s()
 
-        def reply(status: int, response: bytes) -> None:
+        def reply(status: int, response: bytes, *body: bytes) -> None:
             self.statuses[method, status] += 1
             self.seconds[method] += self._now_s() - began_s  # type: ignore[assignment]  # A counter of seconds.
-            respond(response)
+            respond(response, *body)
 
         page = self._pages.get(request.path) if method in ("GET", "HEAD") else None
         if page is not None:
-            page(request, lambda response: reply(int(response[9:12]), response))
+            page(request, lambda response, *body: reply(int(response[9:12]), response, *body))
             return
         try:
             access = EVERYTHING if self._gate is None else self._gate.admit(request, caller)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ottla.client.blocking.admin import Admin
 
 Say = Callable[[str], None]
-DELETING: Final = ("cleanup.policy", "retention.ms", "retention.bytes", "delete.retention.ms")
+DELETING: Final[tuple[str, ...]] = ("cleanup.policy", "retention.ms", "retention.bytes", "delete.retention.ms")
 """Settings of topics that decide which records are deleted, and when."""
 _AT_ONCE: Final = 500
 """Topics or groups that are asked for in one request."""
