@@ -199,6 +199,8 @@ def test_a_cluster_with_tls_and_logins_and_settings_for_all(tmp_path: Path, capf
             assert admin.describe_configs([resource])[resource]["log.retention.hours"].value == "7"
         assert main(["status", "--data", str(data)]) == 0
         assert "2 of 2 nodes up; controller 1; 1 topic; all in sync" in capfd.readouterr().out
+        assert main(["roll", "--data", str(data), "--only", "2"]) == 0, "with the file that was made for clients"
+        assert "node 2 restarted, all in sync" in capfd.readouterr().out
         assert main(["add", "--data", str(data)]) == 0
         assert "listeners=SASL_SSL://" in (data / "node-3" / "server.properties").read_text()
     assert "Kafka Server started: node 1" in (data / "node-1" / "node.log").read_text()

@@ -272,6 +272,7 @@ def _restart_node(node: "NodeFiles") -> None:
 
 def _roll(options: argparse.Namespace) -> int:
     from ottla.cli.local_cluster.cluster_layout import bootstrap, open_cluster
+    from ottla.cli.local_cluster.cluster_security import client_properties
     from ottla.cli.local_cluster.rolling import Member, RollStopped, members, roll
     from ottla.cli.records.connecting import Cluster
     from ottla.config.scopes import Scope
@@ -280,6 +281,9 @@ def _roll(options: argparse.Namespace) -> int:
     if options.command is None:
         nodes = {node.node_id: node for node in open_cluster(Path(options.data))}
         options.bootstrap_server = bootstrap(list(nodes.values()))
+        made_with_it = client_properties(Path(options.data))
+        if options.command_config is None and made_with_it.exists():
+            options.command_config = str(made_with_it)
 
     def restart(member: Member) -> None:
         if options.command is None:
