@@ -46,8 +46,8 @@ _JARS = {
 }
 _SHADED = {
     # Confluent's client 7.9.5 is in there, and its provider 5.5.3: the newest that Maven Central has, inside others.
-    "ConfluentAvro": "org.apache.pinot:pinot-confluent-avro:1.5.0:jar:shaded",
-    "ConfluentProtobuf": "org.apache.pinot:pinot-protobuf:0.12.0:jar:shaded",
+    "ConfluentAvro": "pinot-confluent-avro:1.5.0",
+    "ConfluentProtobuf": "pinot-protobuf:0.12.0",
 }
 
 
@@ -56,12 +56,17 @@ def _directory(program: str) -> Path:
     if program in _JARS:
         name, version, pom = _JARS[program]
         return libraries(version, pom, name)
-    # What such a jar is made of names repositories that need not be there: it is fetched alone.
-    artifact = _SHADED[program]
-    group, name, version = artifact.split(":")[:3]
-    found = _local_repository() / group.replace(".", "/") / name / version
+    return shaded(_SHADED[program])
+
+
+def shaded(artifact: str) -> Path:
+    """Where such a jar of Apache Pinot's is (`name:version`). What it is made of names repositories that need not be
+    there: it is fetched alone."""
+    name, version = artifact.split(":")
+    found = _local_repository() / "org/apache/pinot" / name / version
     if not list(found.glob("*-shaded.jar")):
-        get = ["mvn", "-q", "-B", "dependency:get", f"-Dartifact={artifact}", "-Dtransitive=false"]
+        full = f"-Dartifact=org.apache.pinot:{artifact}:jar:shaded"
+        get = ["mvn", "-q", "-B", "dependency:get", full, "-Dtransitive=false"]
         subprocess.run(get, check=True, timeout=900)
     return found
 
