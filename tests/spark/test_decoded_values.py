@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ottla import Producer
-from ottla.spark.source.values.json_values import JsonValues
+from ottla.schemas.json_schema.arrow import JsonValues
 from tests.spark import backwards
 
 if TYPE_CHECKING:

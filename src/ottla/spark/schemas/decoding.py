@@ -234,7 +234,7 @@ class FramedJson:
     """JSON behind the id of a schema: by Arrow's parser, as JSON without one."""
 
     def __init__(self, arrow_type: Any) -> None:
-        from ottla.spark.source.values.json_values import JsonValues
+        from ottla.schemas.json_schema.arrow import JsonValues
 
         self._documents = JsonValues(arrow_type)
 

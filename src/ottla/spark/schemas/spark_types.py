@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyarrow import compute
 
+from ottla.schemas.json_schema.arrow import NoColumns, column_type
 from ottla.spark.options import OptionError
 
 _MOST_DIGITS: Final = 38
@@ -75,52 +76,11 @@ def as_sparks(column: Any, type_: Any) -> Any:
     return compute.cast(column, options=compute.CastOptions(type_, allow_time_truncate=True))
 
 
-_JSON_TYPES: Final = {"string": "STRING", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN"}
-_JSON_STRINGS: Final = {"date-time": "TIMESTAMP", "date": "DATE"}
-_DEEPEST: Final = 50
-
-
 def json_schema_ddl(tree: Any) -> str:
     """The type of values of a JSON Schema. Raises `OptionError` for one that says too little, or too much."""
-    return _json_ddl(tree, tree, 0)
-
-
-def _json_ddl(tree: Any, root: Any, depth: int) -> str:
-    if depth > _DEEPEST or not isinstance(tree, dict):
-        raise _no_columns("it is nested too deeply" if depth > _DEEPEST else "a part of it allows anything")
-    if isinstance(reference := tree.get("$ref"), str):
-        return _json_ddl(_local(reference, root), root, depth + 1)
-    for word in ("oneOf", "anyOf"):
-        if isinstance(branches := tree.get(word), list):
-            others = [one for one in branches if one != {"type": "null"}]
-            if len(others) != 1:
-                raise _no_columns(f"{word} has several types")
-            return _json_ddl(others[0], root, depth + 1)
-    kind = tree.get("type", "object" if "properties" in tree else None)
-    if isinstance(kind, list):
-        named = [one for one in kind if one != "null"]
-        kind = named[0] if len(named) == 1 else None
-    if kind == "string":
-        return _JSON_STRINGS.get(str(tree.get("format")), "STRING")
-    if kind in _JSON_TYPES:
-        return _JSON_TYPES[kind]
-    if kind == "array":
-        return f"ARRAY<{_json_ddl(tree.get('items'), root, depth + 1)}>"
-    if kind == "object" and isinstance(members := tree.get("properties"), dict) and members:
-        inner = ((name, _json_ddl(one, root, depth + 1)) for name, one in members.items())
-        return "STRUCT<" + ", ".join(f"`{name.replace('`', '``')}`: {ddl}" for name, ddl in inner) + ">"
-    raise _no_columns(f"{kind or 'a part of it'} has no type in Spark")
-
-
-def _local(reference: str, root: Any) -> Any:
-    if reference.startswith("#/"):
-        found = root
-        for word in reference[2:].split("/"):
-            found = found.get(word.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        if found is not None:
-            return found
-    raise _no_columns(f"{reference} is not within it")
-
-
-def _no_columns(why: str) -> OptionError:
-    return OptionError(f"the JSON Schema does not tell the columns ({why}): say them with option value.schema")
+    try:
+        return spark_ddl(column_type(tree))
+    except NoColumns as problem:
+        raise OptionError(
+            f"the JSON Schema does not tell the columns ({problem}): say them with option value.schema"
+        ) from None

@@ -153,7 +153,7 @@ def make_decoder(options: ValueOptions, arrow_type: pa.DataType) -> Decoder | No
             else SchemaValues(options.wanted, options.found, arrow_type)
         )
     if options.format == JSON:
-        from ottla.spark.source.values.json_values import JsonValues
+        from ottla.schemas.json_schema.arrow import JsonValues
 
         return JsonValues(arrow_type)
     decoder: Decoder = _custom(options)
