@@ -32,7 +32,7 @@ from ottla.runtime.http.pages import in_pieces
 from ottla.runtime.procedure import wait_for, wait_until
 from ottla.runtime.world import World
 from ottla.security.sasl.jwt import FindKey
-from ottla.wire.http import HttpRequest, response_bytes
+from ottla.wire.http import HttpRequest, response_bytes, response_head
 
 _log = logging.getLogger(__name__)
 
@@ -290,10 +290,16 @@ class Registry:
         assert self._front is not None
         page = metrics_page(self.driver, self._front, self._server, self._texts, forwarder)
         is_head = request.method == "HEAD"
+
+        def failed(problem: Exception) -> None:
+            self._server.on_fault("the metrics page", problem)
+            _plain(request, respond, 500, "the metrics page failed; the log says why\n")
+
         in_pieces(
             self._world.timers,
             page,
-            lambda body: respond(response_bytes(200, body.encode(), CONTENT_TYPE, is_head=is_head)),
+            lambda body: respond(response_head(200, sum(map(len, body)), CONTENT_TYPE), *(() if is_head else body)),
+            failed,
         )
 
     def summary(self) -> dict[str, str]:

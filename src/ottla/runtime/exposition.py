@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ports import Network, Timers
 from ottla.runtime.http.http_server import Caller, HttpLimits, HttpServer, Respond
+from ottla.runtime.http.pages import in_pieces
 from ottla.wire.http import HttpRequest, response_bytes, response_head
 
 if TYPE_CHECKING:
@@ -153,20 +154,11 @@ class PageServer:
         else:
             self._awaiting.append((respond, is_head))
             if len(self._awaiting) == 1:
-                self._take(iter(self._page()), [])
+                in_pieces(self._timers, self._page(), lambda page: self._tell(200, page), self._on_failed)
 
-    def _take(self, pieces: Iterator[str], taken: list[bytes]) -> None:
-        """A piece a turn: the loop's other work comes in between."""
-        try:
-            for piece in islice(pieces, 1):
-                taken.append(piece.encode())
-                self._timers.after(0, lambda: self._take(pieces, taken))
-                return
-        except Exception as problem:
-            self.http.on_fault("the metrics page", problem)
-            self._tell(500, [b"the metrics page failed; the log says why\n"])
-        else:
-            self._tell(200, taken)
+    def _on_failed(self, problem: Exception) -> None:
+        self.http.on_fault("the metrics page", problem)
+        self._tell(500, [b"the metrics page failed; the log says why\n"])
 
     def _tell(self, status: int, body: list[bytes]) -> None:
         awaiting, self._awaiting = self._awaiting, []

@@ -6,16 +6,22 @@ from itertools import islice
 from ottla.base.ports import Timers
 
 
-def in_pieces(timers: Timers, pieces: Iterable[str], then: Callable[[str], None]) -> None:
-    """Takes a piece a turn, and tells the whole."""
+def in_pieces(
+    timers: Timers, pieces: Iterable[str], then: Callable[[list[bytes]], None], failed: Callable[[Exception], None]
+) -> None:
+    """Takes a piece a turn, and gives all to `then`, or what a piece raised to `failed`."""
     remaining = iter(pieces)
-    taken: list[str] = []
+    taken: list[bytes] = []
 
     def take() -> None:
-        for piece in islice(remaining, 1):
-            taken.append(piece)
-            timers.after(0, take)
-            return
-        then("".join(taken))
+        try:
+            for piece in islice(remaining, 1):
+                taken.append(piece.encode())
+                timers.after(0, take)
+                return
+        except Exception as problem:
+            failed(problem)
+        else:
+            then(taken)
 
     take()
