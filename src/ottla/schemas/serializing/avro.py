@@ -23,12 +23,14 @@ from ottla.schemas.serializing.serializers import (
     Asynchronous,
     Blocking,
     Buffer,
+    Face,
     Format,
     Framing,
     Header,
     LocalSchema,
     Procedure,
     Reader,
+    RegistryT,
     Settings,
     Writer,
     settings_of,
@@ -162,7 +164,27 @@ def _setter(holder: Any, name: str) -> Any:
     return set
 
 
-class Avro(Blocking):
+class _Avro(Face[RegistryT]):
+    """How `Avro` and `AsyncAvro` are made."""
+
+    def __init__(
+        self,
+        registry: RegistryT,
+        schema: str | None = None,
+        *,
+        references: Mapping[str, str] | None = None,
+        registered_references: tuple[Reference, ...] = (),
+        reader_schema: str | None = None,
+        value_type: Any = None,
+        **settings: Any,
+    ) -> None:
+        made = AvroFormat(
+            settings_of(settings), schema, references or {}, registered_references, reader_schema, value_type
+        )
+        super().__init__(made, registry)
+
+
+class Avro(_Avro[BlockingRegistry], Blocking):
     """Avro for records, on a registry.
 
     `schema` is the schema of what is written; without one, the latest of the subject is. `reader_schema` is what is
@@ -170,38 +192,6 @@ class Avro(Blocking):
     dataclass or a model of pydantic's. The other settings are Confluent's, for example `auto_register_schemas=False`.
     """
 
-    def __init__(
-        self,
-        registry: BlockingRegistry,
-        schema: str | None = None,
-        *,
-        references: Mapping[str, str] | None = None,
-        registered_references: tuple[Reference, ...] = (),
-        reader_schema: str | None = None,
-        value_type: Any = None,
-        **settings: Any,
-    ) -> None:
-        made = AvroFormat(
-            settings_of(settings), schema, references or {}, registered_references, reader_schema, value_type
-        )
-        super().__init__(made, registry)
 
-
-class AsyncAvro(Asynchronous):
+class AsyncAvro(_Avro[AsyncRegistry], Asynchronous):
     """`Avro` for asyncio."""
-
-    def __init__(
-        self,
-        registry: AsyncRegistry,
-        schema: str | None = None,
-        *,
-        references: Mapping[str, str] | None = None,
-        registered_references: tuple[Reference, ...] = (),
-        reader_schema: str | None = None,
-        value_type: Any = None,
-        **settings: Any,
-    ) -> None:
-        made = AvroFormat(
-            settings_of(settings), schema, references or {}, registered_references, reader_schema, value_type
-        )
-        super().__init__(made, registry)

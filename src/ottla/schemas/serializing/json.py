@@ -22,12 +22,14 @@ from ottla.schemas.serializing.serializers import (
     Asynchronous,
     Blocking,
     Buffer,
+    Face,
     Format,
     Framing,
     Header,
     LocalSchema,
     Procedure,
     Reader,
+    RegistryT,
     Settings,
     Writer,
     settings_of,
@@ -140,41 +142,31 @@ def fields_of(value: Any, tree: Any, name: str = "$") -> Iterator[FieldPlace]:
         )
 
 
-class Json(Blocking):
+class _Json(Face[RegistryT]):
+    """How `Json` and `AsyncJson` are made."""
+
+    def __init__(
+        self,
+        registry: RegistryT,
+        schema: str | None = None,
+        *,
+        references: Mapping[str, str] | None = None,
+        registered_references: tuple[Reference, ...] = (),
+        value_type: Any = None,
+        validate: bool = True,
+        **settings: Any,
+    ) -> None:
+        made = JsonFormat(settings_of(settings), schema, references or {}, registered_references, value_type, validate)
+        super().__init__(made, registry)
+
+
+class Json(_Json[BlockingRegistry], Blocking):
     """JSON Schema for records, on a registry.
 
     `schema` is the schema of what is written; without one, the latest of the subject is. Values are held against it,
     both ways, unless `validate` is False. `value_type` is a class to make of what was read.
     """
 
-    def __init__(
-        self,
-        registry: BlockingRegistry,
-        schema: str | None = None,
-        *,
-        references: Mapping[str, str] | None = None,
-        registered_references: tuple[Reference, ...] = (),
-        value_type: Any = None,
-        validate: bool = True,
-        **settings: Any,
-    ) -> None:
-        made = JsonFormat(settings_of(settings), schema, references or {}, registered_references, value_type, validate)
-        super().__init__(made, registry)
 
-
-class AsyncJson(Asynchronous):
+class AsyncJson(_Json[AsyncRegistry], Asynchronous):
     """`Json` for asyncio."""
-
-    def __init__(
-        self,
-        registry: AsyncRegistry,
-        schema: str | None = None,
-        *,
-        references: Mapping[str, str] | None = None,
-        registered_references: tuple[Reference, ...] = (),
-        value_type: Any = None,
-        validate: bool = True,
-        **settings: Any,
-    ) -> None:
-        made = JsonFormat(settings_of(settings), schema, references or {}, registered_references, value_type, validate)
-        super().__init__(made, registry)

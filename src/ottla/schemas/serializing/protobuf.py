@@ -29,12 +29,14 @@ from ottla.schemas.serializing.serializers import (
     Asynchronous,
     Blocking,
     Buffer,
+    Face,
     Format,
     Framing,
     Header,
     LocalSchema,
     Procedure,
     Reader,
+    RegistryT,
     Settings,
     Writer,
     settings_of,
@@ -273,7 +275,27 @@ def _tags(field: Any) -> frozenset[str]:
     return frozenset(meta_class().FromString(content).meta.tags) if content else frozenset()
 
 
-class Protobuf(Blocking):
+class _Protobuf(Face[RegistryT]):
+    """How `Protobuf` and `AsyncProtobuf` are made."""
+
+    def __init__(
+        self,
+        registry: RegistryT,
+        schema: str | None = None,
+        *,
+        message: str | None = None,
+        references: Mapping[str, str] | None = None,
+        registered_references: tuple[Reference, ...] = (),
+        value_type: Any = None,
+        **settings: Any,
+    ) -> None:
+        made = ProtobufFormat(
+            settings_of(settings), schema, references or {}, registered_references, message, value_type
+        )
+        super().__init__(made, registry)
+
+
+class Protobuf(_Protobuf[BlockingRegistry], Blocking):
     """Protobuf for records, on a registry.
 
     Objects of generated classes bring their schema along. For dicts `schema` is the .proto file, and `message` the full
@@ -281,38 +303,6 @@ class Protobuf(Blocking):
     `value_type` is what is made of what was read: a generated class, `dict`, a dataclass, a model of pydantic's.
     """
 
-    def __init__(
-        self,
-        registry: BlockingRegistry,
-        schema: str | None = None,
-        *,
-        message: str | None = None,
-        references: Mapping[str, str] | None = None,
-        registered_references: tuple[Reference, ...] = (),
-        value_type: Any = None,
-        **settings: Any,
-    ) -> None:
-        made = ProtobufFormat(
-            settings_of(settings), schema, references or {}, registered_references, message, value_type
-        )
-        super().__init__(made, registry)
 
-
-class AsyncProtobuf(Asynchronous):
+class AsyncProtobuf(_Protobuf[AsyncRegistry], Asynchronous):
     """`Protobuf` for asyncio."""
-
-    def __init__(
-        self,
-        registry: AsyncRegistry,
-        schema: str | None = None,
-        *,
-        message: str | None = None,
-        references: Mapping[str, str] | None = None,
-        registered_references: tuple[Reference, ...] = (),
-        value_type: Any = None,
-        **settings: Any,
-    ) -> None:
-        made = ProtobufFormat(
-            settings_of(settings), schema, references or {}, registered_references, message, value_type
-        )
-        super().__init__(made, registry)

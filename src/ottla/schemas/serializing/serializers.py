@@ -29,6 +29,8 @@ Header = tuple[str, bytes | None]
 Buffer = bytes | bytearray | memoryview
 
 T = TypeVar("T")
+RegistryT = TypeVar("RegistryT")
+"""A client of a registry, for threads or for asyncio."""
 
 MOST_KEPT: Final = 1_000
 _FIRST: Final = (0,)
@@ -275,18 +277,16 @@ class Framing:
             headers.append(said)
 
 
-class _Face:
-    """What both faces have: adapters to clients."""
+class Face(Generic[RegistryT]):
+    """What both faces have: a format, and a registry to ask."""
 
-    _format: Format
-
-
-class Blocking(_Face):
-    """A serializer and deserializer for threads. `registry` is asked for what is not known yet."""
-
-    def __init__(self, format: Format, registry: BlockingRegistry) -> None:
+    def __init__(self, format: Format, registry: RegistryT) -> None:
         self._format = format
         self._registry = registry
+
+
+class Blocking(Face[BlockingRegistry]):
+    """A serializer and deserializer for threads. `registry` is asked for what is not known yet."""
 
     def serialize(
         self, topic: str | None, value: Any, headers: list[Header] | None = None, *, is_key: bool = False
@@ -379,12 +379,8 @@ class Blocking(_Face):
         )
 
 
-class Asynchronous(_Face):
+class Asynchronous(Face[AsyncRegistry]):
     """The same for asyncio: `serialize` and `deserialize` are awaited."""
-
-    def __init__(self, format: Format, registry: AsyncRegistry) -> None:
-        self._format = format
-        self._registry = registry
 
     async def serialize(
         self, topic: str | None, value: Any, headers: list[Header] | None = None, *, is_key: bool = False
