@@ -17,18 +17,18 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
 from compare import print_table  # noqa: E402
 from sessions import Session, ours, sparks  # noqa: E402
-from topics import fill  # noqa: E402
+from topics import ORDER, fill, fill_avro  # noqa: E402
 
-from ottla.testing import Broker  # noqa: E402
+from ottla.testing import Broker, SchemaRegistry  # noqa: E402
 
 SCANS = [(100, 1, 2_000_000), (100, 8, 2_000_000), (1000, 1, 500_000), (1000, 8, 500_000)]
 """Bytes of a record, partitions, records."""
 MEASURES = {"rows/s": "seconds", "rows/CPU s": "cpu_s"}
 """The second counts the processors' time of the session, its workers included: it is the same on a busy machine."""
-TARGETS = {"scan": 2.5, "stream": 1.5, "small": 1.0, "sink": 1.0}
+TARGETS = {"scan": 2.5, "avro": 3.0, "stream": 1.5, "small": 1.0, "sink": 1.0}
 """What the ratio of rows/s, or of times, is to be at least."""
 DELIVERIES = ["exactly-once", "single-transaction", "at-least-once"]
-PARTS = ["scan", "stream", "small", "idle", "sink"]
+PARTS = ["scan", "avro", "stream", "small", "idle", "sink"]
 
 
 def main() -> None:
@@ -58,6 +58,24 @@ def _scan(sessions: list[Session], broker: Broker, options: argparse.Namespace) 
             target = TARGETS["scan"] if measure == "seconds" else None
             rows.append([f"{size} B, {partitions} partitions", *_cells(rates, unit, target)])
     print_table(["batch scan", *_headings(sessions)], rows)
+
+
+def _avro(sessions: list[Session], broker: Broker, options: argparse.Namespace) -> None:
+    """Our `value.format=avro`, with a registry, beside Spark's connector and `from_avro`."""
+    rows = []
+    count = 1_000_000 // options.smaller
+    with SchemaRegistry(broker.bootstrap) as registry:
+        for partitions in (1, 8):
+            topic = fill_avro(broker, registry, partitions, count)
+            job = {"servers": broker.bootstrap, "topic": topic, "registry": registry.url, "schema": ORDER}
+            for session in sessions:
+                session.do("avro", **job)
+            found = _rounds(sessions, options.rounds, "avro", **job)
+            for unit, measure in MEASURES.items():
+                rates = {name: [count / one[measure] for one in times] for name, times in found.items()}
+                target = TARGETS["avro"] if measure == "seconds" else None
+                rows.append([f"{partitions} partitions", *_cells(rates, unit, target)])
+    print_table(["Avro to columns", *_headings(sessions)], rows)
 
 
 def _stream(sessions: list[Session], broker: Broker, options: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1])]
 
-import sparks_own  # noqa: E402
+from tests.interop import sparks_own  # noqa: E402
 
 
 class Session:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 VERSION = "4.0.0"
 PACKAGES = (f"pyspark=={VERSION}", "pyarrow>=18", "pandas>=2.2,<3")
-OWN_JARS = ("spark-sql-kafka", "spark-token-provider", "kafka-clients", "commons-pool2")
+OWN_JARS = ("spark-sql-kafka", "spark-avro", "spark-token-provider", "kafka-clients", "commons-pool2")
 """The rest of what Maven brings is in PySpark already."""
 
 POM = f"""\
@@ -22,6 +22,7 @@ POM = f"""\
   <modelVersion>4.0.0</modelVersion><groupId>ottla</groupId><artifactId>interop</artifactId><version>1</version>
   <dependencies>
     <dependency><groupId>org.apache.spark</groupId><artifactId>spark-sql-kafka-0-10_2.13</artifactId><version>{VERSION}</version></dependency>
+    <dependency><groupId>org.apache.spark</groupId><artifactId>spark-avro_2.13</artifactId><version>{VERSION}</version></dependency>
   </dependencies>
 </project>
 """
@@ -30,7 +31,7 @@ POM = f"""\
 @cache
 def home() -> Path:
     """Where both are; made if they are not there yet, which takes minutes."""
-    place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"ottla-spark-{VERSION}"
+    place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"ottla-spark-{VERSION}-with-avro"
     if not (place / "ready").exists():
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
