@@ -52,3 +52,34 @@ def test_a_job_that_takes_some_rows_and_leaves_prints_no_error(tmp_path: Path) -
     assert (done.returncode, done.stdout.split(maxsplit=1)[0]) == (0, "3"), done.stderr
     assert "BrokenPipe" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+IDLE = """
+import importlib, socket, sys
+sys.argv = ["daemon", "pyspark.sql.worker.plan_data_source_read"]
+import pyspark.daemon
+importlib.import_module(sys.argv[1])
+import ottla.spark.data_source
+ours, javas = socket.socketpair()
+if {closes}:
+    javas.close()
+else:
+    javas.sendall((10_000).to_bytes(4, "big") + bytes(10_000))
+print(pyspark.daemon.worker(ours, True), flush=True)
+print(javas.recv(10_000))
+"""
+
+
+def _worker(*, closes: bool) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", IDLE.format(closes=closes)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def test_a_worker_that_waits_for_a_task_ends_without_a_word_when_java_leaves() -> None:
+    done = _worker(closes=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_task_that_fails_is_told_to_java() -> None:
+    done = _worker(closes=False)
+    assert "Traceback" in done.stdout, done.stderr

@@ -6,7 +6,7 @@ from pyspark.sql.datasource import DataSource
 
 from ottla.spark.options import OptionError, Options, Use
 from ottla.spark.plain_errors import tells_plainly
-from ottla.spark.worker_process import begin_task
+from ottla.spark.worker_process import begin_task, leave_quietly_when_idle
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ottla.spark.sink.sink_options import Delivery, SinkOptions
     from ottla.spark.source.source_options import SourceOptions
     from ottla.spark.source.task import RowReading
+
+leave_quietly_when_idle()
 
 
 class OttlaDataSource(DataSource):

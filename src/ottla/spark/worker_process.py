@@ -7,7 +7,8 @@ The driver's planning and commits are tasks in that sense too: each micro-batch 
 
 import gc
 import os
-from typing import Final
+import sys
+from typing import IO, Final
 
 _tasks_begun: dict[str, int] = {}
 _LOADED: Final = 2
@@ -20,6 +21,8 @@ def begin_task(kind: str) -> None:
     what tasks leave behind is collected as ever.
     """
     begun = _tasks_begun[kind] = _tasks_begun.get(kind, 0) + 1
+    if begun == 1:
+        leave_quietly_when_idle()
     if begun == _LOADED:
         gc.freeze()
 
@@ -38,3 +41,49 @@ def end_quietly_if_java_left(problem: BaseException | None) -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 2)
         os.close(null)
+
+
+_TELLS_JAVA: Final = "handle_worker_exception"
+_MODULES_OF_WORKERS: Final = ("pyspark.sql.worker.utils", "pyspark.worker")
+
+
+def leave_quietly_when_idle() -> None:
+    """Has this process end without a word when Java closes its connection, if it is a worker of Spark's.
+
+    Spark keeps a worker for the next task, and closes its connection after a minute without one, or when the session
+    ends. PySpark takes that for a task that failed and wants to tell Java: the user's terminal shows the traceback of a
+    `BrokenPipeError`, after a job that succeeded. Where Java has left there is nobody to tell. Everything else is told
+    as ever. To be called when a module is loaded that Spark needs in its workers; twice does no harm.
+    """
+    for name in _MODULES_OF_WORKERS:
+        module = sys.modules.get(name)
+        tell = getattr(module, _TELLS_JAVA, None)
+        if tell is None or getattr(tell, "leaves_quietly", False):
+            continue
+
+        def tell_if_somebody_is_there(problem: BaseException, outfile: "IO[bytes]", tell: object = tell) -> None:
+            if _has_left(outfile):
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(0)
+            assert callable(tell)
+            tell(problem, outfile)
+
+        tell_if_somebody_is_there.leaves_quietly = True  # type: ignore[attr-defined]
+        setattr(module, _TELLS_JAVA, tell_if_somebody_is_there)
+
+
+def _has_left(outfile: "IO[bytes]") -> bool:
+    """Whether the other end of the connection is closed. What cannot be asked counts as open."""
+    import socket
+
+    try:
+        with socket.socket(fileno=os.dup(outfile.fileno())) as connection:
+            connection.setblocking(False)
+            return connection.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+    except (OSError, ValueError):
+        return False
