@@ -88,7 +88,9 @@ def saved_topics(
             in_force[one.name] = {name: entry.value or "" for name, entry in settings.items()}
             replicas = max((len(partition.replicas) for partition in one.partitions), default=1)
             compacted = "compact" in in_force[one.name].get("cleanup.policy", "")
-            deleting = {name: in_force[one.name][name] for name in DELETING if name in in_force[one.name]}
+            deleting: dict[str, str] = {
+                name: in_force[one.name][name] for name in DELETING if name in in_force[one.name]
+            }
             topics.append(SavedTopic(one.name, one.topic_id or NO_TOPIC_ID, replicas, own, [], compacted, deleting))
     return topics, in_force
 
