@@ -10,9 +10,9 @@ taken pauses; the loop, which cannot, has the function that holds it continue un
 `use_stepped_locks` puts it in the place of `threading.Lock` in the product's modules.
 
 Where greenlet is installed, the "thread" is a stack of its own within the caller's thread (`_Fiber`): to switch to it
-costs as much as a call. Else it is a thread of the system's (`_Thread`), and each switch waits for the scheduler: half
-of a run's time, and more on a busy machine. A run is the same with either. Threads of the system's are kept for the
-next function: making one costs as much as several functions.
+costs as much as a call. Else it is a thread of the system's (`_Thread`), and each switch waits for the scheduler: a
+tenth of a run's time. A run is the same with either. Threads of the system's are kept for the next function: making one
+costs as much as several functions.
 
 A function that has paused and is neither resumed nor abandoned stays for ever, with all that it knows: the garbage
 collector does not see into its stack.
