@@ -134,7 +134,7 @@ dist: $(VENV)/.dist ## a source distribution and wheels, each tried in empty env
 	@$(BIN)/python tools/dist.py $(if $(ONLY),--only $(ONLY))
 
 generate: $(VENV)/.core ## write the generated files again (stubs, settings reference, compatibility tables)
-	@for tool in message_stub client_keywords admin_stub settings_reference compatibility_tables; do \
+	@for tool in message_stub client_keywords admin_stub settings_reference compatibility_tables connect_reference; do \
 	  if [ -e tools/$$tool.py ]; then echo "tools/$$tool.py"; $(BIN)/python tools/$$tool.py || exit 1; fi; done
 
 docs: $(VENV)/.docs ## the documentation as a site in build/site, with a reference made from the program; a link to nowhere fails

@@ -43,6 +43,11 @@ def test_the_tables_of_compatibility_are_fresh() -> None:
     assert compatibility_tables.PAGE.read_text() == compatibility_tables.page(), "stale: run `make generate`"
 
 
+def test_the_page_of_connect_is_fresh() -> None:
+    connect_reference = tool("connect_reference")
+    assert connect_reference.PAGE.read_text() == connect_reference.page(), "stale: run `make generate`"
+
+
 def test_the_settings_page_has_every_setting() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     missing = [row.name for scope in Scope for row in settings(scope).values() if f"| `{row.name}` |" not in page]

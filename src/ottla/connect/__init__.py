@@ -2,6 +2,9 @@
 
     errors      what goes wrong: data that cannot be converted, settings that are wrong
     data        Connect's schemas, columns and records, on Arrow
+    options     options of converters and transforms, from rows of settings, refused in Kafka's words
+    java_text   what Java's `toString` says of a value
+    converters  bytes of keys and values to columns, and back
 
 Needs pyarrow (`ottla[arrow]`). All of it is pure: no clock, network, disk or thread.
 """

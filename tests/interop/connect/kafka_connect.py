@@ -43,10 +43,15 @@ _POM = """\
 _JAVA = ("-Xms64m", "-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
+def connect_libraries() -> Path:
+    """Where Connect's jars are, fetched with Maven the first time."""
+    return libraries(VERSION, _POM, "apache-kafka-connect")
+
+
 def connect_process(main_class: str, settings: Mapping[str, object], path: Path) -> subprocess.Popen[bytes]:
     """Starts a program of Connect's jars with these settings, written to `path`. It prints to a file beside that."""
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    jars = libraries(VERSION, _POM, "apache-kafka-connect")
+    jars = connect_libraries()
     with path.with_suffix(".log").open("ab") as log:
         return subprocess.Popen(
             ["java", *_JAVA, "-cp", f"{jars}/*", main_class, str(path)],

@@ -110,7 +110,7 @@ class Schema:
             isinstance(other, Schema)
             and self._said() == other._said()
             and (self.parameters or None) == (other.parameters or None)
-            and (self.default is other.default or bool(self.default == other.default))
+            and (self.default is other.default or repr(self.default) == repr(other.default))  # -0.0 is not 0.0
         )
 
     def __hash__(self) -> int:
