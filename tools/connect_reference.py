@@ -9,16 +9,18 @@ from pathlib import Path
 from ottla.config.setting import REQUIRED, Setting
 from ottla.config.values import value_text
 from ottla.connect.converters import by_name
+from ottla.connect.transforms import by_name as transforms
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "connect.md"
 
 INTRODUCTION = """\
-# Connect: converters
+# Connect: converters and transforms
 
-What Kafka Connect's own converters do, as a library on Arrow (`ottla[arrow]`): the bytes of keys and values to columns
-with Connect's schemas, and back. A worker that runs connectors is not there yet, nor are the converters that need a
-schema registry. Class names, options, bytes and messages are those of Apache Kafka 4.3.1, held by tests beside its
-jars; [decision 23](decisions/0023-connect-on-columns.md) says how records are kept.
+What Kafka Connect's own converters, transforms and predicates do, as a library on Arrow (`ottla[arrow]`). A worker that
+runs connectors is not there yet, nor are converters that need a schema registry, and of Kafka's transforms Cast,
+InsertHeader, TimestampConverter and TimestampRouter: a class that is not here is refused by name. Class names,
+options, bytes and messages are those of Apache Kafka 4.3.1, held by tests beside its jars;
+[decision 23](decisions/0023-connect-on-columns.md) says how records are kept.
 
 This page is written by `make generate` from the tables in `src/ottla/connect`.
 
@@ -36,6 +38,12 @@ This page is written by `make generate` from the tables in `src/ottla/connect`.
 | last digits of floating-point numbers | of the version of Java | the fewest that are needed, as Java since 19 |
 | bytes through StringConverter | the number of a Java object | refused |
 | an unknown `converter.encoding` | fails for each record | refused at once |
+| MaskField, of a tombstone | fails | it stays a tombstone |
+| MaskField, of a decimal with a scale | fails | zero, or the replacement, with that scale |
+| SetSchemaMetadata, of anything but a struct | fails | the schema is renamed |
+| ReplaceField, renaming a field that is not there to one that is | fails | nothing is renamed |
+| ReplaceField, two members of one name without a schema | one of them is lost | refused, as with a schema |
+| regular expressions: classes within classes, `\\p{…}` | understood | refused when they are configured |
 | nesting of schemas; digits of a decimal | no limit | 100; 20,000 |
 
 """
@@ -55,14 +63,32 @@ def lines() -> Iterator[str]:
         if kind.options:
             yield f"\n### {by_name.aliases(kind.class_name)[0]}\n"
             yield from table(kind.options)
-    yield ""
+    yield "\n## Transforms\n"
+    yield "Those with `$Key` and `$Value` are for that part of a record. `predicate` and `negate` choose records.\n"
+    seen: set[str] = set()
+    for row in (*transforms.TRANSFORMS, *transforms.PREDICATES):
+        name = row.class_name.partition("$")[0]
+        if name in seen:
+            continue
+        seen.add(name)
+        both = " (`$Key`, `$Value`)" if "$" in row.class_name else ""
+        yield f"### {name.rpartition('.')[2]}\n\n`{name}`{both}: {' '.join(row.doc.split())}\n"
+        if row.options:
+            yield from table(row.options)
+            yield ""
 
 
 def table(rows: tuple[Setting, ...]) -> Iterator[str]:
     yield "| option | what it does | type | default | allowed |"
     yield "| --- | --- | --- | --- | --- |"
     for row in rows:
-        cells = (f"`{row.name}`", row.doc, row.type.value, default_cell(row), str(row.bound) if row.bound else "")
+        cells = (
+            f"`{row.name}`",
+            row.doc,
+            row.type.value,
+            default_cell(row),
+            str(row.bound) if row.bound is not None else "",
+        )
         yield "".join(f"| {cell} " if cell else "| " for cell in cells) + "|"
 
 

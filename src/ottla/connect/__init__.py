@@ -5,6 +5,7 @@
     options     options of converters and transforms, from rows of settings, refused in Kafka's words
     java_text   what Java's `toString` says of a value
     converters  bytes of keys and values to columns, and back
+    transforms  Kafka's transforms and predicates, and a connector's chain of them
 
 Needs pyarrow (`ottla[arrow]`). All of it is pure: no clock, network, disk or thread.
 """

@@ -59,6 +59,8 @@ def read_options(rows: Sequence[Setting], given: Mapping[str, str | None]) -> Va
             raise InvalidOption(f'Missing required configuration "{row.name}" which has no default value.')
         else:
             continue
+        if isinstance(value, tuple) and isinstance(row.bound, Items):
+            value = tuple(dict.fromkeys(value))  # what is named twice counts once (KIP-1161)
         if row.bound is not None:
             hold(row.name, row.bound, value)
         read[row.name] = value
@@ -83,7 +85,5 @@ def hold(name: str, bound: Bound, value: Value) -> None:
         assert isinstance(value, tuple)
         if not value:
             raise InvalidOption(f"Configuration '{name}' must not be empty. Valid values include: any non-empty value")
-        if len(set(value)) < len(value):
-            raise InvalidOption(f"Configuration '{name}' values must not be duplicated.")
         raise InvalidOption(f"Configuration '{name}' values must not be empty.")
     raise invalid(name, value, f"it must be {bound}")

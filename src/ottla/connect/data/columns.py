@@ -76,9 +76,6 @@ class Column:
         schema = self.schema.fields[place].schema
         return Column(schema, pc.struct_field(self.array, [place]) if len(self.array) else _empty(schema))
 
-    def children(self) -> "list[Column]":
-        return [self.child(place) for place in range(len(self.schema.fields))]
-
 
 @dataclass(frozen=True, slots=True)
 class Schemaless:

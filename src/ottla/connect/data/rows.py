@@ -279,6 +279,16 @@ def with_default(column: Column) -> Column:
     return Column(column.schema, pa.concat_arrays([column.array, one.array]).take(rows))
 
 
+def field_value(parent: Column, place: int) -> Column:
+    """A field of a struct with its default where it has no value, but not where there is no struct to have one."""
+    child = parent.child(place)
+    filled = with_default(child)
+    if filled is child or not parent.array.null_count:
+        return filled
+    rows = pc.if_else(parent.array.is_valid(), pa.array(range(len(child)), pa.int64()), pa.scalar(None, pa.int64()))
+    return Column(child.schema, filled.array.take(rows))
+
+
 def constant(schema: Schema, value: Any, length: int) -> Column:
     """The same value in every row."""
     one = column_of(schema, [value])
