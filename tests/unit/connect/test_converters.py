@@ -96,6 +96,11 @@ def test_fractions_are_written_as_java_writes_them(type: Type) -> None:
     assert contents == [text.encode() for text in said]
 
 
+def test_a_default_of_32_bits_comes_back_as_it_was() -> None:
+    schema = Schema(Type.FLOAT32, default=-5.831275809289011e16)
+    assert repr(read("Json", written("Json", column_of(schema, [1.0])))[0][0]) == repr(schema)
+
+
 def test_a_tombstone_is_no_bytes_and_a_null_with_a_schema_is_json() -> None:
     assert written("Json", nothing(2)) == [None, None]
     optional = column_of(INT32.but(optional=True), [None])
@@ -182,6 +187,12 @@ def envelope(schema: str, payload: str) -> bytes:
         (envelope('{"type":"int8","version":99999999999}', "1"), "more than 32 bits"),
         (envelope('{"type":"int8"}', "null"), "Invalid null value for required INT8 field"),
         (envelope('{"type":"int8"}', "128"), "128 is out of the range of INT8"),
+        (envelope('{"type":"int32","name":"org.apache.kafka.connect.data.Time"}', "86400001"), "Time values must use"),
+        (envelope('{"type":"string"}', '"\\ud800"'), "Schema{STRING}"),
+        (
+            envelope('{"type":"map","keys":{"type":"int8","optional":true},"values":{"type":"int8"}}', "[[null,1]]"),
+            "null",
+        ),
         (envelope('{"type":"int8"}', '"1"'), "a JSON STRING is no INT8"),
         (envelope('{"type":"int8"}', "1.5"), "a JSON NUMBER is no INT8"),
         (envelope('{"type":"int8"}', "true"), "a JSON BOOLEAN is no INT8"),

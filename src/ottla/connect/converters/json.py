@@ -19,7 +19,7 @@ from ottla.connect.converters.json_columns import JsonWriter, string_text
 from ottla.connect.converters.json_rows import DECODER, read_json, reader, schemaless
 from ottla.connect.converters.json_schemas import read_schema, schema_text
 from ottla.connect.data.columns import AnyColumn, Column, Schemaless
-from ottla.connect.data.rows import Float32, column_of, java_class, type_of
+from ottla.connect.data.rows import Float32, column_of_checked, java_class, type_of
 from ottla.connect.data.schema import Schema
 from ottla.connect.errors import DataError
 from ottla.connect.options import invalid
@@ -166,9 +166,14 @@ class JsonConverter:
 
 def _column(schema: Schema, values: list[Any], rows: list[int]) -> Column:
     try:
-        return column_of(schema, values)
-    except DataError as error:
-        raise DataError(str(error), None if error.row is None else rows[error.row]) from None
+        return column_of_checked(schema, values)
+    except DataError as error:  # half of a surrogate pair, which only Arrow sees
+        for row, value in zip(rows, values, strict=True):
+            try:
+                column_of_checked(schema, [value])
+            except DataError:
+                raise DataError(str(error), row) from None
+        raise
 
 
 def _beginning(text: str) -> str:

@@ -10,16 +10,19 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from json import JSONDecoder
+from struct import Struct
 from typing import Any, Final
 
 from ottla.connect.data.rows import decimal_of, unscaled
-from ottla.connect.data.schema import DECIMAL, Schema, Type, scale_of
+from ottla.connect.data.schema import DECIMAL, TIME, Schema, Type, scale_of
 from ottla.connect.errors import DataError
 
 Reader = Callable[[Any], Any]
 
 LONGEST_NUMBER: Final = 1_000
 """Digits, as in Jackson."""
+_SINGLE: Final = Struct("<f")
+_DAY_MS: Final = 86_400_000
 _BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _NODES: Final = {
     bool: "BOOLEAN",
@@ -137,6 +140,7 @@ def _kind_reader(kind: type, schema: Schema) -> Reader:
 
 def _integer_reader(schema: Schema) -> Reader:
     bound = 1 << (_BITS[schema.type] - 1)
+    is_time = schema.logical == TIME
 
     def read(value: Any) -> Any:
         if type(value) is Decimal and value == value.to_integral_value() and abs(value) < 1 << 64:
@@ -145,15 +149,17 @@ def _integer_reader(schema: Schema) -> Reader:
             raise _wrong(value, schema)
         if not -bound <= value < bound:
             raise DataError(f"{value} is out of the range of {schema.type.name}")
+        if is_time and not 0 <= value <= _DAY_MS:
+            raise DataError("Time values must use number of milliseconds greater than 0 and less than 86400000")
         return value
 
     return read
 
 
-def _float(schema: Schema, value: Any) -> float:
+def _float(schema: Schema, value: Any) -> Any:
     if type(value) in (int, Decimal):
         try:
-            return float(value)
+            return float(value) if schema.type is Type.FLOAT64 else _SINGLE.unpack(_SINGLE.pack(float(value)))[0]
         except OverflowError:
             return float("inf") if value > 0 else float("-inf")
     if value in ("NaN", "Infinity", "-Infinity"):  # what is written for them

@@ -214,6 +214,15 @@ def column_of(schema: Schema, values: Iterable[Any]) -> Column:
             stored.append(_stored(schema, value))
         except DataError as error:
             raise error.at(row) from None
+    return _column(schema, stored)
+
+
+def column_of_checked(schema: Schema, values: list[Any]) -> Column:
+    """The same of rows that were held to the schema where they were made."""
+    return _column(schema, [_stored(schema, value) for value in values] if _has_decimals(schema) else values)
+
+
+def _column(schema: Schema, stored: list[Any]) -> Column:
     try:
         return Column(schema, pa.array(stored, storage_type(schema)))
     except (pa.ArrowInvalid, UnicodeEncodeError, OverflowError) as error:
