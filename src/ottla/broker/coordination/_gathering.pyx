@@ -61,12 +61,11 @@ cdef class Gathering:
             return False
         batch = <object> value_at(log, self.open_batch)
         partition = <object> value_at(log, self.partition)
-        if (
-            type(batch) is not self.batch_class
-            or <object> value_at(batch, self.transaction) is not None
-            or type(partition) is not self.partition_class
-        ):
+        if type(partition) is not self.partition_class:
             return False
+        if batch is not None:
+            if type(batch) is not self.batch_class or <object> value_at(batch, self.transaction) is not None:
+                return False
         state, settings = <object> value_at(partition, self.state), <object> value_at(partition, self.settings)
         if type(state) is not self.state_class or <object> value_at(state, self.has_enough_replicas) is not True:
             return False
@@ -80,6 +79,11 @@ cdef class Gathering:
             return False
         if not records:
             return False
+        is_first = batch is None
+        if is_first:
+            batch = log.begin_batch(None)
+            if type(batch) is not self.batch_class:
+                return False
         size = records.size
         if number_at(batch, self.size) + size > number_at(rules, self.max_message_bytes):
             return False
@@ -89,6 +93,8 @@ cdef class Gathering:
         except Exception as problem:
             led.on_replay_failed(command, problem)
             return True
+        if is_first:
+            put(log, self.open_batch, batch)
         append = (<object> value_at(batch, self.writer)).append
         for key, value in records.encoded:
             append(now_ms, key, value)

@@ -120,17 +120,18 @@ class CoordinatorLog:
                 return ErrorCode.NONE
             if self.append_open():
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        batch = self._begin_batch(transaction)
+        batch = self.begin_batch(transaction)
         if batch.size + size > limit:
             # It may still fit: sizes are estimates, and the batch may be compressed.
-            alone = self._begin_batch(transaction)
+            alone = self.begin_batch(transaction)
             alone.add(records, size, now_ms)
             if len(alone.build(0, 0)) > limit:
                 return ErrorCode.MESSAGE_TOO_LARGE
         self._open = batch
         return ErrorCode.NONE
 
-    def _begin_batch(self, transaction: TransactionStamp | None) -> GatheredBatch:
+    def begin_batch(self, transaction: TransactionStamp | None) -> GatheredBatch:
+        """An empty one. It is not open yet."""
         return GatheredBatch(transaction, self._base_sequence, self._compression)
 
     def add(self, records: Sequence[EncodedRecord], size: int, now_ms: int) -> None:

@@ -94,8 +94,9 @@ class TopicCoordinator(Generic[MachineT]):
     def partition_count(self) -> int:
         """Of the topic, or that it will be created with."""
         topic = self._held.metadata.image.topics.by_name.get(self.topic_name)
-        settings = self._held.node_settings.effective
-        return len(topic.partitions) if topic else settings.integer(self._partition_count_setting)
+        if topic is not None:
+            return len(topic.partitions)
+        return self._held.node_settings.effective.integer(self._partition_count_setting)
 
     def partition_for(self, key: str) -> int:
         return partition_of(key, self.partition_count)
