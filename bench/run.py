@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
-NAMES = ["codec", "records", "schemas", "log", "handlers", "access", "broker_for_tests"]
+NAMES = ["codec", "records", "schemas", "log", "access", "broker_for_tests"]
 
 
 def main(wanted: list[str]) -> int:
