@@ -217,6 +217,7 @@ class Beside:
         text = _USAGE.sub("<usage>\n", _HELP.sub("<help>", text))
         # argparse4j stretches its lines to the same width, and breaks them at hyphens.
         text = _ERROR.sub(lambda error: " ".join(error[0].split()).replace(" -- ", " --"), text)
+        text = text.replace("-b/--bootstrap-server", "--bootstrap-server")  # Our tools have a short name for it.
         text = "".join(line for line in text.splitlines(keepends=True) if other not in line)
         text = text.replace(me, "{me}").replace(self.bootstrap, "{broker}").replace(self.controller, "{controller}")
         for pattern, name in _VOLATILE:
