@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from struct import Struct
 from threading import Thread
 from typing import Any, Final, Protocol
 
@@ -12,6 +13,7 @@ from ottla.base.ports import Watcher
 
 _IN_PROGRESS = frozenset({errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY})
 
+_RESET: Final = Struct("ii").pack(1, 0)
 _SILENT_FOR_S: Final = 300.0
 _MOST_SILENT: Final = 1000
 
@@ -151,14 +153,21 @@ class TcpDialling:
             self._try_next(OSError(status, os.strerror(status)))
             return
         try:
-            peer_host = str(sock.getpeername()[0])
+            peer = sock.getpeername()
         except OSError:
             return  # not yet: called without being ready
+        if peer == sock.getsockname():
+            # Nobody listens there, and the system chose that very port for this end: it talks to itself, and would keep
+            # the port from the node that belongs there. Reset, so that nothing of it lingers.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self._drop()
+            self._try_next(ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED)))
+            return
         self._socket = None
         self._is_over = True
         self._silent.on_answer(self._address)
         self._poller.watch(sock.fileno(), None, reading=False, writing=False)
-        self._then(sock, peer_host)
+        self._then(sock, str(peer[0]))
 
     def _drop(self) -> None:
         if self._socket is not None:

@@ -1,6 +1,7 @@
 """Connecting over real sockets, on the loop that a node runs on."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -67,6 +68,27 @@ def test_a_port_where_nobody_listens_fails(network: LoopNetwork) -> None:
     port = listener.address[1]
     listener.close()
     assert isinstance(dial(network, "127.0.0.1", port), ConnectionRefusedError)
+
+
+def test_a_socket_that_would_be_connected_to_itself_fails_and_leaves_the_port(
+    network: LoopNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system may choose the port that is dialled, if nobody listens there: here it always does."""
+    listener = listen(network)
+    port = listener.address[1]
+    listener.close()
+
+    class Unlucky(socket.socket):
+        def connect_ex(self, address: Any) -> int:
+            self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.bind(address)
+            return super().connect_ex(address)
+
+    monkeypatch.setattr(socket, "socket", Unlucky)
+    assert isinstance(dial(network, "127.0.0.1", port), ConnectionRefusedError)
+    monkeypatch.undo()
+    with socket.socket() as node:
+        node.bind(("127.0.0.1", port))
 
 
 def test_a_name_that_nobody_has_fails_and_says_which(network: LoopNetwork) -> None:
