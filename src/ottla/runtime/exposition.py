@@ -83,10 +83,11 @@ class Exposition:
 def label_text(labels: Labels) -> str:
     if not labels or isinstance(labels, str):
         return str(labels or "")
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+    return "{" + ",".join(f'{name}="{escaped(value)}"' for name, value in labels.items()) + "}"
 
 
-def _escaped(value: str) -> str:
+def escaped(value: str) -> str:
+    """As the value of a label is written, between its quotes."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

@@ -19,7 +19,9 @@ from ottla.machines.quota.rates import Windows
 from ottla.node.metrics.group_lags import GroupLags, Lag
 from ottla.node.metrics.group_metrics import group_metrics
 from ottla.node.metrics.metric_help import METRIC_HELP
+from ottla.node.metrics.node_health import DiskState
 from ottla.node.metrics.node_metrics import metrics_page
+from ottla.node.metrics.watch_metrics import add_node
 from ottla.runtime.exposition import Exposition
 from ottla.runtime.request_metrics import RequestMetrics, Times
 from ottla.testing.clock import FixedClock
@@ -328,3 +330,15 @@ def test_a_piece_of_a_large_page_has_few_lines():
     pieces = list(group_metrics(Exposition(), broker, lags))
     assert sum(piece.count("\n") for piece in pieces) > 80_000
     assert max(piece.count("\n") for piece in pieces) <= 5_002
+
+
+def test_names_of_directories_are_escaped_in_every_metric():
+    disk = DiskState()
+    disk.times.note(0.01, 0.0)
+    disk.size_bytes = 1
+    watch = SimpleNamespace(idle_share=1.0, loop=None, tls=None, health=SimpleNamespace(disks={'/a"b': disk}))
+    page = Exposition(METRIC_HELP)
+    add_node(page, watch, now_s=0.0)
+    labels = {line.partition("{")[2] for line in page.take().splitlines() if "directory" in line and "#" not in line}
+    assert labels
+    assert all(label.startswith('directory="/a\\"b"') for label in labels)

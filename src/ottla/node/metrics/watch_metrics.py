@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ottla.node.metrics.node_watch import NodeWatch
-from ottla.runtime.exposition import Exposition
+from ottla.runtime.exposition import Exposition, escaped
 from ottla.runtime.request_metrics import Times
 
 _RAFT: Final = "kafka_server_raftmetrics_"
@@ -52,7 +52,9 @@ def add_node(page: Exposition, watch: NodeWatch, now_s: float) -> None:
         page.counter("ottla_loop_rounds_total", watch.loop.rounds)
     disks = watch.health.disks
     add_histogram(
-        page, "ottla_disk_latency_seconds", ((f'directory="{path}"', disk.times) for path, disk in disks.items())
+        page,
+        "ottla_disk_latency_seconds",
+        ((f'directory="{escaped(path)}"', disk.times) for path, disk in disks.items()),
     )
     known = [({"directory": path}, disk) for path, disk in disks.items() if disk.size_bytes]
     page.add("ottla_disk_free_bytes", "gauge", [(labels, disk.free_bytes) for labels, disk in known])
