@@ -237,6 +237,16 @@ def moved_on(bench, *asked):
     return bench.coordinator.commit(*asked)
 
 
+def test_one_that_has_not_joined_yet_has_nothing_to_commit(make_group):
+    """As in Java: only offsets that somebody names are refused then."""
+    bench = make_group(enable_auto_commit=False)
+    bench.member.identity = Identity()
+    bench.call(bench.core.offsets.commit(None, 5000))
+    assert bench.brokers.asked("OffsetCommit") == []
+    with pytest.raises(CommitFailed):
+        bench.call(bench.core.offsets.commit({T0: OffsetAndMetadata(7)}, 5000))
+
+
 def test_one_that_is_no_member_any_more_cannot_commit(make_group):
     bench = make_group(enable_auto_commit=False)
     assigned(bench, T0)

@@ -58,7 +58,9 @@ class ConsumedOffsets:
         """Done when the coordinator has them."""
         deadline_s = self._world.now_s() + timeout_ms / 1000
         wanted = self.consumed() if offsets is None else offsets
-        await self._committing().commit(wanted, deadline_s, are_held=self._while_held(wanted), is_tried_again=True)
+        await self._committer_of(wanted).commit(
+            wanted, deadline_s, are_held=self._while_held(wanted), is_tried_again=True
+        )
         self._note_commit(wanted)
 
     def _note_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
@@ -80,7 +82,7 @@ class ConsumedOffsets:
         """One attempt. The callback runs in a later call of the application's."""
         wanted = self.consumed() if offsets is None else dict(offsets)
         deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
-        committing = spawn(self._committing().commit(wanted, deadline_s, are_held=self._while_held(wanted)))
+        committing = spawn(self._committer_of(wanted).commit(wanted, deadline_s, are_held=self._while_held(wanted)))
         self._under_way[committing] = None
 
         def tell(done: Promise[None]) -> None:
@@ -116,7 +118,7 @@ class ConsumedOffsets:
         try:
             deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
             offsets = self.consumed()
-            await self._committing().commit(offsets, deadline_s, are_held=self._while_held(offsets))
+            await self._committer_of(offsets).commit(offsets, deadline_s, are_held=self._while_held(offsets))
             self._note_commit(offsets)
         except KafkaError as problem:
             if problem.retriable:
@@ -141,9 +143,12 @@ class ConsumedOffsets:
         offsets = {partition: offset for partition, offset in self.consumed().items() if partition in partitions}
         return spawn(self.commit(offsets, self._settings.request_timeout_ms))
 
-    def _committing(self) -> Committer:
-        """Who commits. One that is no member of the group it subscribes with has lost its partitions, or has none."""
-        if self._subscription.mode not in (Mode.NONE, Mode.ASSIGNED) and self._identity().generation == NO_GENERATION:
+    def _committer_of(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> Committer:
+        """Raises `CommitFailed` for a consumer that is not a member of the group it subscribes with: it has lost its
+        partitions. Before it has joined it has none, and nothing to commit, which is not an error in Java either.
+        """
+        is_subscribed = self._subscription.mode not in (Mode.NONE, Mode.ASSIGNED)
+        if offsets and is_subscribed and self._identity().generation == NO_GENERATION:
             raise CommitFailed
         return self._any_committer()
 
