@@ -315,7 +315,7 @@ class Twins:
             if partition is not None and partition.state is not None and 2 in partition.state.followers:
                 log = partition.log
                 offset = log.high_watermark + int((log.log_end_offset - log.high_watermark) * min(1.0, share * 2))
-                moved = partition.take_up_high_watermark(partition.state.on_fetched(2, offset, 0, node.clock.now_ms()))
+                moved = partition.apply_high_watermark(partition.state.on_fetched(2, offset, 0, node.clock.now_ms()))
                 if moved:
                     node.broker.partitions.purgatory.wake(partition)
 

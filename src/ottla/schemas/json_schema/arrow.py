@@ -23,6 +23,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from pyarrow import compute
 from pyarrow import json as arrow_json
 
+from ottla.base.errors import OttlaError
 from ottla.schemas.faults import CannotDecode
 from ottla.schemas.json_schema.schema import JsonSchema
 
@@ -37,7 +38,7 @@ _TYPES: Final[dict[str, Callable[[], Any]]] = {
 _STRINGS: Final[dict[str, Callable[[], Any]]] = {"date-time": lambda: pa.timestamp("us", tz="UTC"), "date": pa.date32}
 
 
-class NoColumns(ValueError):
+class NoColumns(OttlaError, ValueError):
     """A JSON Schema says too little of its values to make columns of them, or allows too much."""
 
 
