@@ -166,7 +166,7 @@ def make_everything(bootstrap: str) -> None:
 
 
 def fill_compacted(bootstrap: str, topic: str = "latest") -> None:
-    """Keys that come again, and tombstones; returns when the cleaner has been there."""
+    """Keys that come again, and tombstones; returns when the cleaner has nothing more to do there."""
     with Producer(bootstrap_servers=bootstrap, batch_size=600) as producer:
         for turn in range(4):
             for number in range(40):
@@ -176,7 +176,12 @@ def fill_compacted(bootstrap: str, topic: str = "latest") -> None:
             producer.flush()
             time.sleep(0.06)
         producer.send(topic, b"rolls the segment", b"last")
-    until(lambda: len(seen(bootstrap, topic)[0]) < 120, "the cleaner has been there")
+
+    def is_clean() -> bool:
+        keys = [record[1] for record in seen(bootstrap, topic)[0]]
+        return len(set(keys)) == len(keys)
+
+    until(is_clean, "the cleaner has been there")
 
 
 TOPICS = ("plain", "paid", "stamped", "short", "empty", "latest")
