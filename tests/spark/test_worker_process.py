@@ -66,7 +66,13 @@ if {closes}:
 else:
     javas.sendall((10_000).to_bytes(4, "big") + bytes(10_000))
 print(pyspark.daemon.worker(ours, True), flush=True)
-print(javas.recv(10_000))
+ours.close()
+javas.settimeout(2)
+try:
+    while received := javas.recv(10_000):
+        print(received)
+except TimeoutError:
+    pass
 """
 
 
