@@ -41,11 +41,11 @@ setup: $(VENV)/.test $(VENV)/.check ## install everything that development needs
 demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed half-way (two minutes; Spark is 450 MB to fetch)
 	@$(BIN)/ottla demo
 
-test-fast: $(VENV)/.rewritten-unit ## the first run: the tests that need no Spark and little time (two minutes on two cores, set-up included)
+test-fast: $(VENV)/.rewritten-unit ## the first run: the tests that need no Spark and little time (some minutes on two cores, set-up included)
 	$(say) "pytest tests/unit"
 	@$(BIN)/pytest -n auto $(BY_FILE) -m 'not slow and not long and not interop' tests/unit
 
-test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (nine minutes on two cores, and eight for those of Spark; the long run is `make fuzz`)
+test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (fifteen minutes on two cores, and twelve for those of Spark; the long run is `make fuzz`)
 	$(say) "pytest, and beside it pytest tests/clients tests/cluster, whose output comes afterwards"
 	@$(BIN)/pytest -n $(JOBS) $(BY_FILE) tests/clients tests/cluster > $(VENV)/clients.log 2>&1 & waiting=$$!; \
 	  $(BIN)/pytest -n auto $(BY_FILE) $(COMPUTING); computed=$$?; \
