@@ -92,4 +92,12 @@ FAILED_ONCE = [
         "quorum",
         None,
     ),
+    FailedOnce(
+        28032,
+        3,
+        1,
+        "a producer without idempotence gave a request up, which was carried out behind the next: held to be in order",
+        "usual",
+        None,
+    ),
 ]

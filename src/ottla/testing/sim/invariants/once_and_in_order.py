@@ -1,4 +1,4 @@
-"""Records of a producer that is idempotent, or never sends again, are in the log once, in the order of sending."""
+"""Records of an idempotent producer are in the log once and in order; of one that never sends again, once."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ class OnceAndInOrder(Invariant):
         last: dict[str, int] = {}
         for value in values:
             record = self.history.sent.get(value)
-            if record is None or not record.care.is_once:
+            if record is None or not record.care.is_in_order:
                 continue
             if record.number < last.get(record.writer, -1):
                 self.violated(f"{record} comes after number {last[record.writer]} of its writer")

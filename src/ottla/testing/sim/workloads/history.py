@@ -36,7 +36,10 @@ class Care(NamedTuple):
 
     acks: int = ALL
     is_once: bool = True
-    """The record is there once at most, and in order: its producer is idempotent, or never sends anything again."""
+    """The record is there once at most: its producer is idempotent, or never sends anything again."""
+    is_in_order: bool = True
+    """It is not behind later ones: its producer is idempotent. Another gives a request up and sends the next over a
+    new connection, while a broker may still carry out what came over the old one."""
 
 
 CAREFUL: Final = Care()

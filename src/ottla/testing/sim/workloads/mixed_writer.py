@@ -76,7 +76,7 @@ class MixedWriter(Actor):
         is_idempotent = chance.random() < 0.4
         acks = "all" if is_idempotent else chance.choice(tuple(_ACKS))
         retries = {} if is_idempotent or chance.random() < 0.5 else {"retries": 0, _IN_FLIGHT: 1}
-        self._care = Care(_ACKS[acks], is_idempotent or bool(retries))
+        self._care = Care(_ACKS[acks], is_once=is_idempotent or bool(retries), is_in_order=is_idempotent)
         return {**settings, "enable.idempotence": is_idempotent, "acks": acks, **retries}
 
     async def _write_records(self, producer: SimulatedProducer) -> None:
