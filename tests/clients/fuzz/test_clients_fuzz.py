@@ -67,33 +67,24 @@ def test_many_seeds(scene: str, cases: int, seed: int) -> None:
     fuzz(scene, seed, cases)
 
 
-def test_interrupts_that_are_on_their_way_at_the_end_harm_nothing() -> None:
-    """Five of them strike while the main thread waits for the thread that sends them."""
+def test_interrupts_harm_nothing_but_the_work_they_are_for() -> None:
+    """As fast as they come: they strike in the work and in its end, and never behind it."""
     program = """if True:
-    import random, signal, threading, time
-    from _thread import interrupt_main
-    from clients_fuzz import Chaos, in_spite_of_interrupts
-
-    begun = threading.Event()
-
-    def strike(_):
-        begun.set()
-        while not chaos._is_over:
-            time.sleep(0.001)
-        for _ in range(5):
-            time.sleep(0.05)
-            interrupt_main()
-
-    def work():
-        chaos.begin()
-        while not begun.is_set():
-            time.sleep(0.001)
-        chaos.end()
+    import random, signal, time
+    from clients_fuzz import Interrupts
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    chaos = Chaos(random.Random(1), [strike], 0.002)
-    assert in_spite_of_interrupts(work) == 5
-    assert chaos.count == 1
+    for seed in range(20):
+        end_s = time.monotonic() + 0.05
+
+        def work():
+            interrupts.begin()
+            while time.monotonic() < end_s:
+                time.sleep(0.0001)
+            interrupts.end()
+
+        interrupts = Interrupts(random.Random(seed), 0.001)
+        assert interrupts.in_spite_of(work) > 0
     """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=TIMEOUT_S, cwd=PROGRAM.parent)
 
