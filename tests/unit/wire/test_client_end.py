@@ -97,11 +97,14 @@ class Scene:
             self.take(came)
 
     def greet(self) -> None:
+        self.answer(self.greeting())
+
+    def greeting(self) -> ApiVersionsResponse:
         keys = [
             ApiVersionsResponse.ApiVersion(api_key=key, min_version=oldest, max_version=newest)
             for key, (oldest, newest) in self.served.items()
         ]
-        self.answer(ApiVersionsResponse(api_keys=keys))
+        return ApiVersionsResponse(api_keys=keys)
 
     def ask(self, request: Told) -> Told:
         self.take(self.end.ask(request, self.now_s))
@@ -163,6 +166,28 @@ def test_a_node_too_old_for_our_first_request_is_asked_again_in_its_own_version(
     assert scene.end.state is State.OPEN
 
 
+def test_what_a_node_serves_comes_once_and_answers_no_other_request() -> None:
+    scene = Scene()
+    told = scene.ask(Told(MetadataRequest()))
+    (asked,) = scene.sent
+    scene.greet()
+    scene.sent.insert(0, asked)
+    with pytest.raises(RemoteProtocolError, match="a response with correlation id 0 where 1 comes next"):
+        scene.answer(scene.greeting())
+    assert told.outcomes == []
+
+
+def test_the_answer_to_an_earlier_question_does_not_say_what_a_node_serves() -> None:
+    scene = Scene()
+    (asked,) = scene.sent
+    known = ApiVersionsResponse.ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=0, max_version=2)
+    refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[known])
+    scene.answer(refusal, version=0)
+    scene.sent.insert(0, asked)
+    with pytest.raises(RemoteProtocolError, match="a response with correlation id 0 where 1 comes next"):
+        scene.answer(refusal, version=0)
+
+
 def test_a_node_that_does_not_say_what_it_serves_is_of_no_use() -> None:
     with pytest.raises(Refused, match="CLUSTER_AUTHORIZATION_FAILED"):
         Scene().answer(ApiVersionsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
@@ -211,7 +236,7 @@ def test_a_response_out_of_order_is_the_nodes_fault() -> None:
     scene.ask(Told(MetadataRequest()))
     scene.ask(Told(MetadataRequest()))
     scene.sent.pop(0)
-    with pytest.raises(RemoteProtocolError, match="where 0 comes next"):
+    with pytest.raises(RemoteProtocolError, match="where 1 comes next"):
         scene.answer(MetadataResponse())
 
 

@@ -11,8 +11,9 @@ from ottla.base.ports import Buffer
 from ottla.wire import messages
 from ottla.wire.apis import ApiKey, all_apis
 from ottla.wire.errors import ErrorCode
+from ottla.wire.exchange.correlation import out_of_order
 from ottla.wire.exchange.open_request import Refused
-from ottla.wire.frame import decode_response, encode_request
+from ottla.wire.frame import correlation_id_of, decode_response, encode_request
 
 _OLDEST_FORM: Final = 0
 
@@ -61,13 +62,19 @@ class VersionsRequest:
     def __init__(self, client_id: str | None) -> None:
         self._client_id = client_id
         self._version = all_apis()[ApiKey.API_VERSIONS].stable_versions[-1]
+        self._correlation_id = 0
 
-    def encoded(self) -> bytes:
+    def encoded(self, correlation_id: int) -> bytes:
+        """The number is one that no other request of the connection has: a second answer must not pass for theirs."""
+        self._correlation_id = correlation_id
         request = messages.ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
-        return encode_request(request, self._version, 0, self._client_id)
+        return encode_request(request, self._version, correlation_id, self._client_id)
 
     def on_frame(self, frame: Buffer) -> ApiVersions | None:
         """What the node serves; None if it has to be asked again. Raises `Refused` or `ProtocolError`."""
+        correlation_id = correlation_id_of(frame)
+        if correlation_id != self._correlation_id:
+            raise out_of_order(correlation_id, self._correlation_id)
         response: Any
         try:
             _, response = decode_response(messages.ApiVersionsResponse, frame, self._version)

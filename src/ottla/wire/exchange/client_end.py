@@ -93,7 +93,7 @@ class ClientEnd:
     def on_connected(self) -> list[Piece]:
         """The bytes to send."""
         self.state = State.GREETING
-        return self._counted([self._versions.encoded()])
+        return self._counted([self._versions.encoded(self._correlation.next_id())])
 
     def log_in(self, login: "SaslLogin", now_s: float) -> list[Piece]:
         """The bytes to send. Raises `Refused`."""
@@ -105,7 +105,7 @@ class ClientEnd:
     def _on_versions(self, frame: memoryview, now_s: float) -> list[Piece]:
         self.served = self._versions.on_frame(frame)
         if self.served is None:
-            return self._counted([self._versions.encoded()])
+            return self._counted([self._versions.encoded(self._correlation.next_id())])
         if not self._logs_in:
             return self._become_open(now_s)
         self._become_login()

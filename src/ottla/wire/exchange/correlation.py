@@ -20,6 +20,10 @@ AskedT = TypeVar("AskedT")
 _LARGEST_ID = 0x7FFFFFFF
 
 
+def out_of_order(correlation_id: int, expected: int) -> RemoteProtocolError:
+    return RemoteProtocolError(f"a response with correlation id {correlation_id} where {expected} comes next")
+
+
 class _InFlight(NamedTuple):
     correlation_id: int
     api_key: int
@@ -38,9 +42,15 @@ class Correlation(Generic[AskedT]):
     def __len__(self) -> int:
         return len(self._in_flight)
 
+    def next_id(self) -> int:
+        """The number of a request that is not asked here: ApiVersions is, before its version is known."""
+        correlation_id = self._next_id
+        self._next_id = correlation_id + 1 & _LARGEST_ID
+        return correlation_id
+
     def ask(self, request: Message | Filled, version: int, asked: AskedT, *, has_response: bool = True) -> list[Piece]:
         """The bytes to send. Produce with acks=0 has no response, and must not be waited for."""
-        correlation_id = self._next_id
+        correlation_id = self._next_id  # As `next_id`, without the call.
         if request.__class__ is Filled:
             parts, api_key = request.parts(correlation_id), request.api_key
         else:
@@ -58,9 +68,7 @@ class Correlation(Generic[AskedT]):
             raise RemoteProtocolError(f"a response with correlation id {correlation_id} that nobody asked for")
         oldest = self._in_flight[0]
         if oldest.correlation_id != correlation_id:
-            raise RemoteProtocolError(
-                f"a response with correlation id {correlation_id} where {oldest.correlation_id} comes next"
-            )
+            raise out_of_order(correlation_id, oldest.correlation_id)
         response = decode_response_of(oldest.api_key, oldest.version, frame)
         self._in_flight.popleft()
         return oldest.asked, response
