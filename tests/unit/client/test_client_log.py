@@ -14,7 +14,8 @@ from ottla.client.io import log_writer
 from ottla.client.settings import read_settings
 from ottla.config.scopes import Scope
 from ottla.testing.scripted_brokers import DROP, ScriptedBrokers
-from ottla.wire.messages import ListGroupsRequest
+from ottla.wire.frame import encode_response
+from ottla.wire.messages import ListGroupsRequest, ListGroupsResponse
 
 ABOUT = ("broker", "here:9092")
 
@@ -143,6 +144,27 @@ class TestConnections:
         brokers.run()
         [line] = texts(brokers)
         assert line == "the connection to broker-1:9092 broke: reset by the test; next try in 0.1 s"
+
+    def test_a_broker_that_answers_twice_is_told_though_nobody_waits_for_an_answer(self) -> None:
+        brokers = ScriptedBrokers()
+        cluster = cluster_of(brokers)
+        cluster.refresh()
+        brokers.run()
+        brokers.answer("ListGroups", lambda _, version, __: 2 * encode_response(ListGroupsResponse(), version, 1))
+        answers: list[object] = []
+        cluster.ask(1, ListGroupsRequest()).on_done(lambda done: answers.append(done.error))
+        brokers.run()
+        assert answers == [None]
+        assert brokers.open_connections == 1, "the one that the client came by"
+        [line] = texts(brokers)
+        assert line == (
+            "broker-1:9092 broke the protocol: a response with correlation id 1 that nobody asked for; "
+            "next try in 0.1 s"
+        )
+        brokers.answer("ListGroups", ListGroupsResponse())
+        cluster.ask(1, ListGroupsRequest()).on_done(lambda done: answers.append(done.error))
+        brokers.advance(200)
+        assert answers == [None, None]
 
     @pytest.mark.parametrize(
         ("said", "told"),

@@ -17,7 +17,7 @@ from ottla.wire.exchange.api_versions import ApiVersions
 from ottla.wire.exchange.client_connection import ClientConnection, ConnectionKit
 from ottla.wire.exchange.frames import SpareBuffers
 from ottla.wire.exchange.login import ClientMechanism
-from ottla.wire.exchange.open_request import Ask
+from ottla.wire.exchange.open_request import Ask, BrokeProtocol
 
 _SCRATCH_BYTES = 64 << 10
 _MOST_SPARE_BYTES = 32 << 20
@@ -169,16 +169,18 @@ class Connections:
 
     def _on_closed(self, key: Key, problem: Exception) -> None:
         error = client_error(problem)
-        self._tell(self._connections[key], error)
+        self._tell(self._connections[key], error, is_wrong=isinstance(problem, BrokeProtocol))
         self._on_lost(key.node_id, error)
         self._reject_versions(key, error)
 
-    def _tell(self, connection: ClientConnection, error: KafkaError) -> None:
-        """A connection that was open and unused is lost without harm: brokers close idle ones."""
+    def _tell(self, connection: ClientConnection, error: KafkaError, *, is_wrong: bool) -> None:
+        """A connection that was open and unused is lost without harm: brokers close idle ones. `is_wrong`: it is not
+        the broker that has ended it, but what the broker has sent.
+        """
         about = _about(connection.address)
         if not error.retriable:
             self._world.log.trouble(about, str(error), level=ERROR)
-        elif connection.was_in_use:
+        elif connection.was_in_use or is_wrong:
             why = error.message or f"{connection.address} could not be reached"
             self._world.log.trouble(about, f"{why}; next try in {max(connection.pause_left_s, 0.1):.1f} s")
 

@@ -16,9 +16,10 @@ from ottla.base.ports import Dialer, Timers
 from ottla.runtime.apart import apart
 from ottla.runtime.attribution import WORK, Attributed, current, work_for
 from ottla.runtime.channels import Failed, Then
+from ottla.runtime.rate_limited_log import TroubleLog
 from ottla.runtime.world import World
 from ottla.wire.errors import ErrorCode
-from ottla.wire.exchange.open_request import ConnectionFailed, OpenRequest, Refused, RequestLate
+from ottla.wire.exchange.open_request import BrokeProtocol, ConnectionFailed, OpenRequest, Refused, RequestLate
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class NodeConnections:
         """By purpose; the bytes are of connections that were dropped."""
         self._login_problems: dict[ConnectionName, str] = {}
         """Where the last attempt ended at a login: why. They are logged once."""
+        self._troubles = TroubleLog(_log, world.timers.now_s)
         self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
         self._is_closed = False
 
@@ -244,7 +246,10 @@ class NodeConnections:
         self.logins[listener](host, then, failed)
 
     def _on_lost(self, name: ConnectionName, problem: Exception) -> None:
-        _log.debug("node %s (%s): %s", name.node_id, name.purpose, problem)
+        if isinstance(problem, BrokeProtocol):
+            self._troubles.warning(name, "node %s (%s): %s", name.node_id, name.purpose, problem)
+        else:
+            _log.debug("node %s (%s): %s", name.node_id, name.purpose, problem)
         login_problem = str(problem) if isinstance(problem, Refused) else ""
         if login_problem and login_problem != self._login_problems.get(name):
             _log.warning("cannot log in at node %s (%s): %s", name.node_id, name.purpose, login_problem)

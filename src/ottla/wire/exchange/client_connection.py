@@ -19,6 +19,7 @@ from ottla.wire.exchange.client_end import ClientEnd, State
 from ottla.wire.exchange.frames import Frames, SpareBuffers
 from ottla.wire.exchange.open_request import (
     NEVER,
+    BrokeProtocol,
     ConnectionFailed,
     NotConnected,
     OpenRequest,
@@ -369,7 +370,7 @@ class ClientConnection:
         except OSError as problem:
             self._lose(f"the connection to {self.address} broke", problem)
         except ProtocolError as problem:
-            self._fail(ConnectionFailed(f"{self.address} broke the protocol: {problem}"))
+            self._fail(BrokeProtocol(f"{self.address} broke the protocol: {problem}"))
         except OttlaError as problem:
             self._fail(problem)
         except Exception:

@@ -37,6 +37,12 @@ class OtherProtocol(ConnectionFailed):
     """What listens at the address speaks something else."""
 
 
+class BrokeProtocol(ConnectionFailed):
+    """The other side has sent what nobody asked for, or what cannot be read. It works for now over another connection,
+    and somebody should know all the same.
+    """
+
+
 class NoAnswer(ConnectionFailed):
     """A response did not come in time, so none behind it will."""
 

@@ -1,8 +1,13 @@
 """Connections between nodes: order, versions, time, broken connections, and the end."""
 
+import logging
+
+import pytest
+
 from ottla.runtime.peers.node_connections import ConnectionName, NodeAddress
 from ottla.wire.apis import ApiKey
 from ottla.wire.errors import ErrorCode
+from ottla.wire.frame import encode_response
 from ottla.wire.messages import (
     CreateTopicsRequest,
     MetadataRequest,
@@ -61,6 +66,29 @@ def test_a_lost_connection_fails_what_was_asked_and_the_next_request_waits_for_t
     nodes.advance(100)
     nodes.answer(MetadataResponse(cluster_id="again"))
     assert nodes.told[-1].cluster_id == "again"
+
+
+def test_a_node_that_answers_twice_loses_its_connection_and_that_is_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    nodes = TwoNodes()
+    ask(nodes)
+    ((context, *_),) = nodes.waiting
+    nodes.answer(MetadataResponse(cluster_id="once"))
+    twice = encode_response(MetadataResponse(cluster_id="twice"), context.api_version, context.correlation_id)
+    with caplog.at_level(logging.WARNING):
+        assert nodes.server is not None
+        (connection,) = nodes.server.connections
+        connection._transport.send(twice)
+        nodes.run()
+    assert not nodes.connections.is_open(LINE)
+    assert [line.getMessage() for line in caplog.records] == [
+        "node 2 (peer): two:9092 broke the protocol: a response with correlation id 1 that nobody asked for"
+    ]
+    ask(nodes)
+    nodes.advance(100)
+    nodes.answer(MetadataResponse(cluster_id="again"))
+    assert [reply.cluster_id for reply in nodes.told] == ["once", "again"]
 
 
 def test_pauses_grow_while_the_other_node_cannot_be_reached() -> None:
