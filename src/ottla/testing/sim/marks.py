@@ -16,6 +16,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.replicas import Replicas
 from ottla.broker.transactions import transactional_produce
 from ottla.broker.transactions.transaction_verification import Verifications
+from ottla.client.network.connections import Connections
 from ottla.log.partition_log import PartitionLog
 from ottla.log.producer_state import ProducerState
 from ottla.log.readable_log import ReadableLog
@@ -34,8 +35,10 @@ from ottla.machines.transaction.transaction_coordinator import TransactionCoordi
 from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import Snapshotter
 from ottla.runtime.metadata.storage.store import MetadataStore
+from ottla.runtime.peers.node_connections import NodeConnections
 from ottla.testing.sim.canaries.switched import switched
 from ottla.wire.errors import ErrorCode
+from ottla.wire.exchange.open_request import BrokeProtocol
 
 Look = Callable[[tuple[Any, ...], Any], bool]
 """Whether a call, with these arguments and this result, is what the mark is about."""
@@ -101,6 +104,12 @@ def _is_registered(arguments: tuple[Any, ...], result: Any) -> bool:
     return before is not None and before.incarnation_id == request.incarnation_id and bool(result.records)
 
 
+def _is_unasked(arguments: tuple[Any, ...], result: Any) -> bool:
+    """A connection was closed for a reply that nobody waited for."""
+    *_, problem = arguments
+    return isinstance(problem, BrokeProtocol) and "correlation id" in str(problem)
+
+
 def _made_epoch(arguments: tuple[Any, ...], result: Any) -> bool:
     return bool(arguments[0].raft.epoch > 1)
 
@@ -150,6 +159,8 @@ MARKS: Final[dict[str, tuple[Any, str, Look]]] = {
         "end",
         _was_done_before(lambda reply: reply.error),
     ),
+    "a client hung up on a reply that came twice": (Connections, "_on_closed", _is_unasked),
+    "a node hung up on a reply that came twice": (NodeConnections, "_on_lost", _is_unasked),
     "a topic was created again": (create_topics, "_check_name", _exists),
     "an ISR was asked for again": (alter_partition, "_check", _is_isr_already),
     "a broker registered again": (registration, "register_broker", _is_registered),

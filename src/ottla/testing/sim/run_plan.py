@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from ottla.testing.sim.cluster.cluster_settings import ClusterSettings, drawn_settings
 from ottla.testing.sim.cluster.small_sizes import Sizes, draw_sizes
-from ottla.testing.sim.faults.drawn_faults import draw_faults
+from ottla.testing.sim.faults.drawn_faults import draw_apart, draw_faults
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.network.links import Weather
 from ottla.testing.sim.run_profiles import PROFILES, USUAL
@@ -68,5 +68,6 @@ def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> 
         bytes_per_us=chance.choice((10, 100)),
     )
     faults = draw_faults(chance, drawn, nodes, duration_ms)
+    faults += draw_apart(Random(f"{seed} apart {profile}"), drawn, len(faults), nodes, duration_ms)
     programs = draw_programs(Random(f"{seed} programs {profile}"))
     return RunPlan(seed, settings, weather, duration_ms, faults, (*programs, *drawn.more_actors), profile, sizes)

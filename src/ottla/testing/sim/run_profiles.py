@@ -32,6 +32,9 @@ class Profile(NamedTuple):
     """The voters are data (KIP-853), and not a setting."""
     flushes: bool | None = None
     """Whether every record is on the disk before it is acknowledged; None: the seed decides."""
+    apart: Mapping[str, float] = {}
+    """Kinds that this share of the seeds has besides, some times each: drawn apart, so that what else a seed has is the
+    same with and without them."""
     while_starting: str = ""
     """A fault that half of the seeds have while the cluster starts for the first time."""
 
@@ -69,11 +72,12 @@ _USUAL: Final = {
     "lost files": 2,
 }
 
+_REPEATED: Final = {"repeated replies": 0.3}
 _SHAPES: Final = {"partition": 2, "pair": 5, "one way": 5, "bridge": 5, "ring": 5, "swizzle": 1}
 _ERRORS: Final = {"no descriptors": 4, "no memory": 4, "no space": 4, "disk errors": 4}
 
 PROFILES: Final = {
-    "usual": Profile("a bit of everything", _USUAL, (1_500, 4_000, 10_000), (200, 2_000, 30_000)),
+    "usual": Profile("a bit of everything", _USUAL, (1_500, 4_000, 10_000), (200, 2_000, 30_000), apart=_REPEATED),
     "elections": Profile(
         "leaders of the quorum come and go, far from each other; up to five vote",
         {"leader kill": 8, "voter kill": 8, "resets": 2, "slow links": 2, "power cut": 1, "swizzle": 1},
@@ -133,14 +137,16 @@ PROFILES: Final = {
         (200, 30_000),
         nodes=6,
         isolated=True,
+        apart=_REPEATED,
     ),
     "cuts": Profile(
-        "links are cut in pairs, bridges and rings, one way or both; replies come too late or never",
+        "links are cut in pairs, bridges and rings, one way or both; replies come too late, twice or never",
         {**_SHAPES, "late replies": 4, "lost replies": 5, "slow links": 1, "kill": 2, "client kill": 2},
         (1_500, 4_000, 10_000),
         (200, 2_000, 30_000),
         nodes=5,
         most_controllers=5,
+        apart={"repeated replies": 0.6},
     ),
     "patient": Profile(
         "nodes are paused and cut off for minutes",

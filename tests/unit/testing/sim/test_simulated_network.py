@@ -10,6 +10,7 @@ from ottla.testing.sim.hosts.process import Process
 from ottla.testing.sim.network.connection_end import WINDOW_BYTES, ConnectionEnd
 from ottla.testing.sim.network.fabric import Fabric
 from ottla.testing.sim.network.host_network import HostListener, HostNetwork
+from ottla.testing.sim.network.passing_frames import Repeating
 from ottla.testing.step_timers import Agenda
 
 SECOND_US = 1_000_000
@@ -105,6 +106,22 @@ def test_an_end_that_is_not_read_takes_a_window_and_no_more():
         end.send(b"more")
     scene.server.ends[0].watch(scene.server, reading=True, writing=False)
     scene.run(SECOND_US)
+    assert end.send(b"more") == 4
+
+
+def test_a_link_that_repeats_sends_whole_frames_twice_though_the_window_is_full():
+    scene = Scene()
+    end = scene.connected()
+    frame = (WINDOW_BYTES - 4).to_bytes(4, "big") + b"x" * (WINDOW_BYTES - 4)
+    end.link.repeating = Repeating(Random(1), replies=0.0, requests=1.0)
+    assert end.send(frame[:-1]) == WINDOW_BYTES - 1
+    assert end.send(frame[-1:]) == 1
+    end.link.repeating = None
+    with pytest.raises(BlockingIOError):
+        end.send(b"more")
+    for _ in range(2 * WINDOW_BYTES // 1000 + 2):
+        scene.run(SECOND_US)
+    assert scene.server.received == 2 * frame
     assert end.send(b"more") == 4
 
 

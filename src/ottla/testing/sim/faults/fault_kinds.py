@@ -249,6 +249,7 @@ KINDS: Final[dict[str, FaultKind]] = {
     "slow links": FaultKind(network_cuts.slow_links, 10_000),
     "late replies": FaultKind(network_cuts.late_replies, 10_000),
     "lost replies": FaultKind(network_cuts.lost_replies, 10_000),
+    "repeated replies": FaultKind(network_cuts.repeated_replies, 10_000),
     "resets": FaultKind(network_cuts.resets, 1),
     "client kill": FaultKind(client_kill, 1),
     "client pause": FaultKind(client_pause, 15_000),

@@ -1,4 +1,4 @@
-"""Cuts of the network: which links carry nothing for a while, and which carry it too late or break under it.
+"""Cuts of the network: which links carry nothing for a while, and which carry it too late, twice, or break under it.
 
 A cut is a set of links, each one direction between two machines. Those of one cut are mended together; a link that two
 cuts have in common is whole when both are over.
@@ -6,16 +6,21 @@ cuts have in common is whole when both are over.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.network.fabric import Host
 from ottla.testing.sim.network.links import Link
+from ottla.testing.sim.network.passing_frames import Repeating
 
 if TYPE_CHECKING:
     from ottla.testing.sim.faults.fault_kinds import End
     from ottla.testing.sim.faults.nemesis import Nemesis
+
+_LEAST_REPEATED: Final = 0.002
+_MOST_REPEATED: Final = 0.05
+"""Of a hundred frames, five: a connection lasts for twenty of them then."""
 
 
 def partition(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
@@ -123,6 +128,29 @@ def lost_replies(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
     def end() -> None:
         for link in links:
             link.breaks = 0.0
+
+    return end
+
+
+def repeated_replies(nemesis: "Nemesis", fault: Fault, machine: Machine) -> "End":
+    """Whole replies come twice now and then, and with half of the faults whole requests, too: some that the node sends,
+    or is sent, or both. Who gets a reply that nobody waits for has to hang up, and ask again over another connection.
+    """
+    chance = nemesis.chance_of(fault)
+    others = [*nemesis.other_nodes(machine), *nemesis.client_hosts()]
+    links: list[Link] = []
+    if fault.amount % 3 != 0:
+        links += nemesis.fabric.links_between([machine.host], others)
+    if fault.amount % 3 != 1:
+        links += nemesis.fabric.links_between(others, [machine.host])
+    share = chance.uniform(_LEAST_REPEATED, _MOST_REPEATED)
+    repeating = Repeating(chance, share, chance.choice((0.0, share)))
+    for link in links:
+        link.repeating = repeating
+
+    def end() -> None:
+        for link in links:
+            link.repeating = None
 
     return end
 

@@ -3,8 +3,10 @@
     fabric           the machines, how they reach each other, and connecting
     links            one direction between two machines: latency, bandwidth, loss, a partition
     connection_end   one end of a connection: a transport
+    passing_frames   frames on their way, one of which may come twice
     host_network     what a process sees: listening, dialing, turns
 
 Bytes arrive late, in pieces, behind a partition long after they were sent, or not at all because the connection was
-reset; but never in another order and never twice within one connection. Import from the modules.
+reset; but never in another order. Within one connection they come once, unless a fault repeats a frame. Import from the
+modules.
 """

@@ -1,7 +1,8 @@
 """One end of a connection in a simulation: a transport, whose bytes take their time to the other end.
 
 Theory of operation. What one end sends is under way until the other has received it, and at most a window of bytes is.
-What arrives is in order: a piece never arrives before one that was sent earlier. An end is closed by its owner (the
+What arrives is in order: a piece never arrives before one that was sent earlier. On a link that repeats, a whole frame
+may come a second time, right behind itself. An end is closed by its owner (the
 other end reads what is under way, then the end), or is reset, which loses what is under way. An end whose process died
 answers what still arrives with a reset. An end whose machine has no power answers nothing.
 """
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ports import Buffer, ColdSend, File, Watcher
+from ottla.testing.sim.network.passing_frames import PassingFrames
 
 if TYPE_CHECKING:
     from ottla.testing.sim.network.host_network import HostNetwork
@@ -23,7 +25,7 @@ class ConnectionEnd:
     can_send_files = False
     peer_principal: str | None = None
 
-    def __init__(self, network: "HostNetwork", peer_host: str) -> None:
+    def __init__(self, network: "HostNetwork", peer_host: str, *, has_dialled: bool) -> None:
         self.peer_host = peer_host
         self.is_closed = False
         self.watcher: Watcher | None = None
@@ -32,6 +34,7 @@ class ConnectionEnd:
         self.peer: ConnectionEnd
         self.link: Link
         """To the other end."""
+        self._passing = PassingFrames(is_request=has_dialled)
         self._problem: int | None = None
         self._arrived = bytearray()
         self._has_ended = False
@@ -63,8 +66,9 @@ class ConnectionEnd:
         taken = bytes(memoryview(data)[: self.room])
         if not taken:
             raise BlockingIOError(errno.EAGAIN, "the other end takes no more")
-        self.peer._under_way += len(taken)
-        self._carry(taken)
+        carried = self._passing.pass_on(taken, self.link.repeating)
+        self.peer._under_way += len(carried)
+        self._carry(carried)
         return len(taken)
 
     def send_parts(self, parts: Sequence[Buffer], *, more: bool) -> int:
@@ -97,7 +101,7 @@ class ConnectionEnd:
 
     @property
     def room(self) -> int:
-        return WINDOW_BYTES - self.peer._under_way
+        return max(WINDOW_BYTES - self.peer._under_way, 0)
 
     @property
     def is_readable(self) -> bool:

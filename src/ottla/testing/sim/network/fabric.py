@@ -168,7 +168,7 @@ class Fabric:
         return dialled
 
     def _join(self, network: "HostNetwork", listener: "HostListener", address: str) -> ConnectionEnd:
-        near = network.make_end(address)
+        near = network.make_end(address, has_dialled=True)
         far = listener.make_end(network.host.address)
         near.peer, far.peer = far, near
         near.link, far.link = self.link(network.host, far.network.host), self.link(far.network.host, network.host)

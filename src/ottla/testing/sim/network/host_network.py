@@ -48,7 +48,7 @@ class HostListener:
 
     def make_end(self, peer_host: str) -> ConnectionEnd:
         """The end of one who has just connected."""
-        end = self._network.make_end(peer_host)
+        end = self._network.make_end(peer_host, has_dialled=False)
         self._waiting.append(end)
         if self.watcher is not None:
             self._network.note_ready(self)
@@ -103,8 +103,8 @@ class HostNetwork:
 
     # For the fabric
 
-    def make_end(self, peer_host: str) -> ConnectionEnd:
-        end = ConnectionEnd(self, peer_host)
+    def make_end(self, peer_host: str, *, has_dialled: bool) -> ConnectionEnd:
+        end = ConnectionEnd(self, peer_host, has_dialled=has_dialled)
         self._ends[end] = None
         return end
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from ottla.testing.sim.network.passing_frames import Repeating
 from ottla.testing.step_timers import Agenda
 
 _RESENT_AFTER_US = 200_000
@@ -27,11 +28,12 @@ class Weather(NamedTuple):
 
 class Link:
     """`slow_us` comes on top of the weather, for as long as it is set. `breaks` is how likely a connection is to break
-    under a piece that it sends: the piece is lost with it."""
+    under a piece that it sends: the piece is lost with it. `repeating` is how likely a frame is to come twice."""
 
     def __init__(self, agenda: Agenda, random: Random, weather: Weather) -> None:
         self.is_cut = False
         self.breaks = 0.0
+        self.repeating: Repeating | None = None
         self.slow_us = 0
         self._cuts = 0
         self._agenda = agenda
