@@ -9,8 +9,9 @@ from ottla.client.settings import ClientSettings
 
 def dialer_for(poller: Poller, timers: Timers, settings: ClientSettings | None) -> Dialer:
     """Raises `ConfigError` for certificates and keys that cannot be used. Without TLS, OpenSSL is not loaded."""
+    tcp = TcpDialer(poller, timers.now_s)
     if settings is None or not Protection.of(settings).has_tls:
-        return TcpDialer(poller, timers.now_s)
+        return tcp
     from ottla.client.io.tls import TlsToBrokers
 
-    return TlsToBrokers(poller, timers, settings)
+    return TlsToBrokers(tcp, timers, settings)

@@ -1,12 +1,10 @@
-"""Connecting to brokers by TLS: that of `security.tls` over plain TCP, and what failed in words for a client's user."""
+"""Connecting to brokers by TLS: that of `security.tls`, and what failed in words for a client's user."""
 
 from collections.abc import Callable
 from functools import partial
 
-from ottla.base.ports import Timers, Transport
-from ottla.base.tcp_connect import Poller
-from ottla.client.io.tcp import TcpDialer
-from ottla.client.io.tls_failures import failure, handshake_failure
+from ottla.base.ports import Dialer, Timers, Transport
+from ottla.client.io.tls_failures import handshake_failure, later_failure
 from ottla.client.settings import ClientSettings
 from ottla.security.tls.contexts import allowed_suites, client_context
 from ottla.security.tls.dialling import TlsDialer, TlsDialling
@@ -15,13 +13,13 @@ from ottla.security.tls.transport import SCRATCH_BYTES, TlsTransport
 
 class TlsToBrokers:
     """Keys and certificates are read once, when the client is made. What is received goes through a buffer of the
-    client's own: others of the process may be at work at the same time.
+    client's own: others of the process may be at work at the same time. `dialer` makes the connections below.
     """
 
-    def __init__(self, poller: Poller, timers: Timers, settings: ClientSettings) -> None:
+    def __init__(self, dialer: Dialer, timers: Timers, settings: ClientSettings) -> None:
         context, suites = client_context(settings), allowed_suites(settings)
         self._dialer = TlsDialer(
-            TcpDialer(poller, timers.now_s),
+            dialer,
             lambda: context,
             lambda callback: _soon(timers, callback),
             lambda: suites,
@@ -42,7 +40,7 @@ class TlsToBrokers:
 
         def on_secured(transport: Transport) -> None:
             assert isinstance(transport, TlsTransport)
-            transport.failure = partial(failure, where=where)
+            transport.failure = partial(later_failure, where=where)
             then(transport)
 
         return self._dialer.dial(

@@ -1,7 +1,8 @@
 """Why TLS did not come about, in a sentence that says what to change.
 
 What a certificate or a setting has to mend becomes `TlsFailed`, which is not tried again. A connection that only broke
-off stays an `OSError`, as in Kafka's clients: the broker may be restarting.
+off stays an `OSError`, as in Kafka's clients: the broker may be restarting. So does one whose bytes were damaged on
+their way, once the handshake is over.
 """
 
 import errno
@@ -10,6 +11,7 @@ from typing import Final
 
 from ottla.client.world import TlsFailed
 from ottla.security.tls.handshake import HandshakeFailed
+from ottla.security.tls.transport import explained
 
 # OpenSSL's numbers of what is wrong with a certificate (x509_vfy.h), for which `ssl` has no names.
 _NOT_YET_VALID: Final = 9
@@ -54,6 +56,15 @@ def failure(problem: OSError, where: str) -> OSError:
         reason = problem.reason or str(problem)
         return TlsFailed(f"no TLS with {where}: {_OF_REASONS.get(reason) or reason.lower().replace('_', ' ')}")
     return problem
+
+
+def later_failure(problem: OSError, where: str) -> OSError:
+    """After the handshake. With TLS 1.3 a broker refuses our certificate only then, and says so in an alert. All else
+    is this one connection's: what was damaged on its way, or came twice, does not decrypt.
+    """
+    if isinstance(problem, ssl.SSLError) and not (problem.reason in _OF_REASONS and "_ALERT_" in problem.reason):
+        return ConnectionAbortedError(errno.ECONNABORTED, explained(problem))
+    return failure(problem, where)
 
 
 def _what_is_wrong(problem: ssl.SSLCertVerificationError) -> str:

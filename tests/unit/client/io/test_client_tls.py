@@ -14,6 +14,7 @@ import pytest
 from ottla.base.ports import Transport
 from ottla.client.io.asyncio_world import AsyncioWorld
 from ottla.client.io.loop_thread import LoopThread
+from ottla.client.io.tls_failures import later_failure
 from ottla.client.promise import Promise
 from ottla.client.settings import ClientSettings, read_settings
 from ottla.client.world import ClientWorld, TlsFailed
@@ -248,3 +249,22 @@ def test_a_client_without_tls_loads_no_openssl() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_tried_again"),
+    [
+        ("DECRYPTION_FAILED_OR_BAD_RECORD_MAC", True),
+        ("SSLV3_ALERT_BAD_RECORD_MAC", True),
+        ("RECORD_LAYER_FAILURE", True),
+        ("WRONG_VERSION_NUMBER", True),
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", False),
+        ("SSLV3_ALERT_BAD_CERTIFICATE", False),
+    ],
+)
+def test_what_was_damaged_after_the_handshake_costs_a_connection_and_a_refused_certificate_the_client(
+    reason: str, is_tried_again: bool
+) -> None:
+    problem = ssl.SSLError(ssl.SSL_ERROR_SSL, "what OpenSSL says")
+    problem.reason = reason
+    assert isinstance(later_failure(problem, "here:9093"), TlsFailed) is not is_tried_again
