@@ -36,6 +36,7 @@ from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.runtime.metadata.snapshotter import Snapshotter
 from ottla.runtime.metadata.storage.store import MetadataStore
 from ottla.runtime.peers.node_connections import NodeConnections
+from ottla.runtime.tls.tls_listener import TlsListener
 from ottla.testing.sim.canaries.switched import switched
 from ottla.wire.errors import ErrorCode
 from ottla.wire.exchange.open_request import BrokeProtocol
@@ -148,6 +149,7 @@ MARKS: Final[dict[str, tuple[Any, str, Look]]] = {
     "a replica was dropped": (Replicas, "_drop", _always),
     "a feature was changed": (update_features, "update_features", _has_records),
     "a broker was unregistered": (registration, "unregister_broker", _has_records),
+    "a connection was encrypted": (TlsListener, "_on_done", _always),
     # What was done, and is asked for again because nobody heard of it; "a batch came twice" is another.
     "partitions were added to a transaction again": (
         TransactionCoordinator,

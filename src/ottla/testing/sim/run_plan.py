@@ -8,6 +8,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from ottla.testing.sim.cluster.cluster_settings import ClusterSettings, drawn_settings
+from ottla.testing.sim.cluster.encryption import draw_encryption
 from ottla.testing.sim.cluster.small_sizes import Sizes, draw_sizes
 from ottla.testing.sim.faults.drawn_faults import draw_apart, draw_faults
 from ottla.testing.sim.faults.fault import Fault
@@ -61,6 +62,7 @@ def draw_plan(seed: int, nodes: int, duration_ms: int, profile: str = USUAL) -> 
         isolated=drawn.isolated,
         flushes=settings.flushes if drawn.flushes is None else drawn.flushes,
         dynamic_voters=drawn.dynamic_voters,
+        encryption=draw_encryption(Random(f"{seed} encryption {profile}"), nodes),
     )
     weather = Weather(
         spread_us=chance.choice(drawn.spread_us),

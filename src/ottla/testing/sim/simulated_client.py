@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ottla.base.lent import Lent, lend
-from ottla.testing.sim.network.connection_end import ConnectionEnd
+from ottla.base.ports import Transport
 from ottla.wire.exchange.correlation import Correlation
 from ottla.wire.exchange.frames import Frames
 from ottla.wire.message import Message
@@ -20,19 +20,26 @@ class HungUp(ConnectionError):
 
 
 class SimulatedClient:
-    """All that goes over it is in the simulation's transcript under `name`."""
+    """All that goes over it is in the simulation's transcript under `name`: with TLS, what goes into it."""
 
-    def __init__(self, simulation: "Simulation", connection: ConnectionEnd, name: str) -> None:
+    def __init__(self, simulation: "Simulation", name: str) -> None:
         self.name = name
         self.responses: list[Any] = []
         """Those that have come and were not taken by `ask`, the oldest first."""
         self.is_closed = False
         self._simulation = simulation
-        self._connection = connection
+        self._connection: Transport | None = None
+        """None while the handshake is not over; requests wait for it."""
         self._correlation: Correlation[None] = Correlation(name)
         self._frames = Frames(_MAX_RESPONSE_BYTES, "the simulated client's limit")
         self._unsent = bytearray()
-        connection.watch(self, reading=True, writing=False)
+
+    def on_connected(self, connection: Transport) -> None:
+        if self.is_closed:
+            connection.close()
+            return
+        self._connection = connection
+        self.on_writable()
 
     def send(self, request: Message, version: int, *, has_response: bool = True) -> None:
         """Sends a request and does not wait; what comes back is in `responses`."""
@@ -53,7 +60,7 @@ class SimulatedClient:
 
     def on_writable(self) -> None:
         """Sends what the connection takes."""
-        if self.is_closed:
+        if self.is_closed or self._connection is None:
             return
         try:
             taken = self._connection.send(self._unsent) if self._unsent else 0
@@ -69,7 +76,7 @@ class SimulatedClient:
 
     def on_readable(self) -> None:
         room = bytearray(_RECEIVED_AT_ONCE)
-        while not self.is_closed:
+        while not self.is_closed and self._connection is not None:
             try:
                 count = self._connection.receive_into(room)
             except BlockingIOError:
@@ -101,4 +108,5 @@ class SimulatedClient:
     def close(self) -> None:
         """What was sent before still arrives."""
         self.is_closed = True
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()

@@ -8,6 +8,8 @@ client.kill()                 # its connections break and its timers are gone, a
 
 from random import Random
 
+from ottla.client.io.tls import TlsToBrokers
+from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
 from ottla.testing.sim.hosts.host_clock import HostClock
 from ottla.testing.sim.hosts.process import Process, ProcessTimers
@@ -16,17 +18,29 @@ from ottla.testing.sim.simulation import Simulation
 
 
 class ClientInSimulation:
-    """A program of its own on a machine of its own. `problems` is what was reported as a bug."""
+    """A program of its own on a machine of its own. `problems` is what was reported as a bug.
 
-    def __init__(self, simulation: Simulation, address: str = "127.0.0.1", chance: Random | None = None) -> None:
+    With `tls`, which are the settings for it, it connects so. `settings` are for its clients: where they reach the
+    cluster, and how.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        address: str = "127.0.0.1",
+        chance: Random | None = None,
+        tls: ClientSettings | None = None,
+    ) -> None:
         self.problems: list[Exception] = []
+        self.settings: dict[str, object] = {}
         self.host = simulation.fabric.add_host(address, is_named=False)
         self.process = Process(simulation.agenda)
         self.clock = HostClock(simulation.clock)
         self.timers = ProcessTimers(self.process, self.clock)
         self.network = HostNetwork(simulation.fabric, self.host, self.process)
         chance = chance or Random(simulation.random.getrandbits(64))
-        self.world = ClientWorld(self.clock, self.timers, chance, self.network, self.problems.append)
+        dialer = self.network if tls is None else TlsToBrokers(self.network, self.timers, tls)
+        self.world = ClientWorld(self.clock, self.timers, chance, dialer, self.problems.append)
 
     def drop_connections(self) -> None:
         """All of them break. The client may connect again."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.runtime.procedure import Procedure
 from ottla.runtime.world import World
+from ottla.security.tls.handshake import Handshake
 from ottla.testing.host_names import FixedHostNames
 from ottla.testing.memory_disk import MemoryDisk
 from ottla.testing.sim.hosts.host_clock import HostClock
@@ -17,6 +18,8 @@ from ottla.testing.sim.simulated_client import SimulatedClient
 from ottla.testing.sim.simulated_workers import SimulatedWorkers
 
 if TYPE_CHECKING:
+    import ssl
+
     from ottla.testing.sim.simulation import Simulation
 
 
@@ -97,13 +100,31 @@ class SimulatedNode:
         if outcome is not None:
             raise outcome
 
-    def connect(self, host: str = "", port: int = 9092, name: str = "") -> SimulatedClient:
-        """A client on a machine of its own. Raises `ConnectionRefusedError` where the node does not listen."""
+    def connect(
+        self, host: str = "", port: int = 9092, name: str = "", tls: "ssl.SSLContext | None" = None
+    ) -> SimulatedClient:
+        """A client on a machine of its own, with `tls` if it is given. Raises `ConnectionRefusedError` where the node
+        does not listen. A client whose handshake fails is closed.
+        """
         name = name or f"client {self._clients}"
         self._clients += 1
         fabric = self._simulation.fabric
         network = HostNetwork(fabric, fabric.add_host("127.0.0.1", is_named=False), Process(self._simulation.agenda))
-        return SimulatedClient(self._simulation, fabric.connect(network, host or self.host.address, port), name)
+        client, address = SimulatedClient(self._simulation, name), host or self.host.address
+        end = fabric.connect(network, address, port)
+        if tls is None:
+            client.on_connected(end)
+        else:
+            handshake = Handshake(
+                end,
+                tls,
+                later=network.at_end_of_turn,
+                then=client.on_connected,
+                failed=lambda _: client.close(),
+                host=address,
+            )
+            handshake.start()
+        return client
 
     def stop(self) -> MemoryDisk:
         """A clean stop; returns the disk for the next start."""

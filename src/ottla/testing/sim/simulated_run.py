@@ -20,6 +20,7 @@ from ottla.testing.sim.invariants.all_invariants import make_invariants
 from ottla.testing.sim.invariants.groups_continue import GroupsContinue
 from ottla.testing.sim.invariants.invariant import Invariant, on_steps
 from ottla.testing.sim.marks import watching
+from ottla.testing.sim.network.plaintext import plaintext_is_traced
 from ottla.testing.sim.node_log import NodeLog
 from ottla.testing.sim.run_plan import RunPlan
 from ottla.testing.sim.workloads.actor import Settles
@@ -75,7 +76,8 @@ class SimulatedRun:
 
     def run(self) -> Outcome:
         began_s = process_time()
-        with NodeLog(self.history, self.nemesis.note), self.plan.sizes.in_force(), watching(self.reached):
+        log = NodeLog(self.history, self.nemesis.note)
+        with log, self.plan.sizes.in_force(), watching(self.reached), plaintext_is_traced():
             try:
                 self._play()
             except _Over:

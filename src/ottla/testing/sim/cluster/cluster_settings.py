@@ -6,9 +6,11 @@ from typing import Final, NamedTuple
 
 from ottla.base.ids import Uuid
 from ottla.machines.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
+from ottla.testing.sim.cluster.encryption import Encryption
 
 BROKER_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
+TLS_PORT: Final = 9094
 
 
 class ClusterSettings(NamedTuple):
@@ -23,6 +25,7 @@ class ClusterSettings(NamedTuple):
     """Whether controllers are no brokers, where there are enough nodes for both."""
     dynamic_voters: bool = False
     """Whether the voters are data (KIP-853): all controllers at first. One that loses its vote asks for it again."""
+    encryption: Encryption = Encryption()
 
     @property
     def replication_factor(self) -> int:
@@ -45,6 +48,8 @@ class ClusterSettings(NamedTuple):
         if node_id in self.brokers():
             roles.append("broker")
             listeners.append(f"PLAINTEXT://{address}:{BROKER_PORT}")
+            if self.encryption.has_listener:
+                listeners.append(f"SSL://{address}:{TLS_PORT}")
         if node_id in self.controllers():
             roles.append("controller")
             listeners.append(f"CONTROLLER://{address}:{CONTROLLER_PORT}")
@@ -54,6 +59,7 @@ class ClusterSettings(NamedTuple):
             "listeners": ",".join(listeners),
             "controller.listener.names": "CONTROLLER",
             **self._quorum(),
+            **self.encryption.properties(is_broker=node_id in self.brokers()),
             "log.dirs": "/data",
             "default.replication.factor": str(self.replication_factor),
             "min.insync.replicas": str(self.min_insync_replicas),

@@ -7,7 +7,7 @@
     cluster.simulation.run_for(5_000)
     cluster.machines[1].start()
 
-Clients reach it by `cluster.bootstrap`.
+Clients reach it by `client.settings`, or without TLS by `cluster.bootstrap`.
 """
 
 from ottla.base.ids import random_uuid, uuid_text
@@ -17,7 +17,8 @@ from ottla.client.cluster.cluster import Cluster
 from ottla.client.promise import spawn
 from ottla.client.settings import read_settings
 from ottla.config.scopes import Scope
-from ottla.testing.sim.cluster.cluster_settings import BROKER_PORT, ClusterSettings, address_of
+from ottla.testing.sim.cluster.cluster_settings import BROKER_PORT, TLS_PORT, ClusterSettings, address_of
+from ottla.testing.sim.cluster.encryption import SSL_SETTINGS
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.network.links import Weather
 from ottla.testing.sim.simulated_dialer import ClientInSimulation
@@ -37,7 +38,7 @@ class SimulatedCluster:
             node_id: Machine(self, node_id, address_of(node_id)) for node_id in range(1, self.settings.nodes + 1)
         }
         self.clients: list[ClientInSimulation] = []
-        self.bootstrap = ",".join(f"{address_of(node_id)}:{BROKER_PORT}" for node_id in self.settings.brokers())
+        self.bootstrap = self._addresses(BROKER_PORT)
         cluster_id = uuid_text(random_uuid(self.simulation.chance("cluster id").randbytes))
         directories = self.simulation.chance("directories")
         voters = self.settings.initial_voters(lambda: random_uuid(directories.randbytes))
@@ -51,17 +52,28 @@ class SimulatedCluster:
         self.simulation.run_until(lambda: all(one.is_serving for one in self.machines.values()), _START_MS)
 
     def client(self, name: str) -> ClientInSimulation:
-        """A machine for a client. Its chance follows from its name."""
+        """A machine for a client. Its chance follows from its name, and so does whether it uses TLS."""
+        has_tls = self.simulation.chance(f"encryption of {name}").random() < self.settings.encryption.of_clients
+        settings: dict[str, object] = {"bootstrap.servers": self.bootstrap}
+        if has_tls:
+            settings = {"bootstrap.servers": self._addresses(TLS_PORT), "security.protocol": "SSL", **SSL_SETTINGS}
         client = ClientInSimulation(
-            self.simulation, f"10.1.0.{len(self.clients) + 1}", self.simulation.chance(f"client {name}")
+            self.simulation,
+            f"10.1.0.{len(self.clients) + 1}",
+            self.simulation.chance(f"client {name}"),
+            read_settings(Scope.ADMIN, settings, {}) if has_tls else None,
         )
+        client.settings = settings
         self.clients.append(client)
         return client
+
+    def _addresses(self, port: int) -> str:
+        return ",".join(f"{address_of(node_id)}:{port}" for node_id in self.settings.brokers())
 
     def create_topics(self, *topics: NewTopic) -> None:
         """Returns when they are created."""
         client = self.client("admin")
-        settings = read_settings(Scope.ADMIN, {"bootstrap.servers": self.bootstrap}, {})
+        settings = read_settings(Scope.ADMIN, client.settings, {})
         cluster = Cluster(client.world, settings)
         created = spawn(create_topics(Asking(cluster), topics, timeout=_CREATE_MS / 1000))
         self.simulation.run_until(lambda: created.is_done, _CREATE_MS + 1_000)

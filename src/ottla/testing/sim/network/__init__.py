@@ -4,6 +4,7 @@
     links            one direction between two machines: latency, bandwidth, loss, a partition
     connection_end   one end of a connection: a transport
     passing_frames   frames on their way, one of which may come twice
+    plaintext        what is encrypted, in the trace
     host_network     what a process sees: listening, dialing, turns
 
 Bytes arrive late, in pieces, behind a partition long after they were sent, or not at all because the connection was

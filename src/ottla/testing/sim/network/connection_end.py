@@ -36,6 +36,8 @@ class ConnectionEnd:
         """To the other end."""
         self._passing = PassingFrames(is_request=has_dialled)
         self._problem: int | None = None
+        self._is_gone = False
+        """With its process: what is left of the node's objects may still want to send."""
         self._arrived = bytearray()
         self._has_ended = False
         self._under_way = 0
@@ -93,6 +95,8 @@ class ConnectionEnd:
             self._carry(None)
 
     def _check(self) -> None:
+        if self._is_gone:
+            raise ConnectionResetError(errno.ECONNRESET, "the process is gone")
         assert not self.is_closed, "the transport was closed"
         if self._problem is not None:
             raise ConnectionResetError(self._problem, "the connection was reset")
@@ -116,8 +120,13 @@ class ConnectionEnd:
         self.on_reset()
         self.peer.on_reset()
 
+    def note_plaintext(self, data: Buffer) -> None:
+        """This is encrypted and sent next."""
+        self.network.fabric.note(self, data)
+
     def vanish(self) -> None:
         """Its machine is without power: nobody is told, and nothing is sent again."""
+        self._is_gone = True
         self._let_go()
         self._held_up.clear()
 
@@ -125,6 +134,7 @@ class ConnectionEnd:
         """Its process is gone; the system tells the other end, in one way or the other."""
         if self.is_closed:
             return
+        self._is_gone = True
         self._let_go()
         if resets:
             self._tell_reset()
@@ -151,7 +161,7 @@ class ConnectionEnd:
         peer, fabric = self.peer, self.network.fabric
         now_us = fabric.agenda.clock.elapsed_us()
         peer._last_us = max(peer._last_us, now_us + self.link.delay_us(len(data or b"")))
-        fabric.note(self, data)
+        fabric.note(self, data, is_encrypted=self._passing.is_tls is True)
         fabric.agenda.call_at(peer._last_us, lambda: peer.on_piece(data))
 
     def _send_again(self) -> None:

@@ -12,7 +12,7 @@ from struct import pack
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from ottla.base.ports import Transport
+from ottla.base.ports import Buffer, Transport
 from ottla.testing.sim.network.connection_end import ConnectionEnd
 from ottla.testing.sim.network.links import Link, Weather
 from ottla.testing.step_timers import Agenda
@@ -99,11 +99,13 @@ class Fabric:
         others = list(others)
         return [self.link(one, other) for one in some for other in others if one is not other]
 
-    def note(self, end: ConnectionEnd, data: bytes | None) -> None:
+    def note(self, end: ConnectionEnd, data: Buffer | None, *, is_encrypted: bool = False) -> None:
+        """Of what is encrypted, only how much it is: the bytes are others each time."""
         self.pieces += 1
         if self._trace is not None:
             source, target = end.network.host.number, end.peer.network.host.number
-            size, checksum = (-1, 0) if data is None else (len(data), crc32(data))
+            size = -1 if data is None else len(data)
+            checksum = 0 if data is None or is_encrypted else crc32(data)
             self._trace(pack("<qhhiI", self.agenda.clock.elapsed_us(), source, target, size, checksum))
 
     def connect(self, network: "HostNetwork", address: str, port: int) -> ConnectionEnd:

@@ -1,11 +1,12 @@
 """Frames on their way through the network, so that one of them can come twice.
 
 TCP gives every byte once. What repeats is a broken middlebox, or a broken peer: it knows where a frame ends, and sends
-it again right behind itself. Over TLS it sees records and no frames, and repeats one of those.
+it again right behind itself. Over TLS it sees records and no frames, and repeats one of those, behind the handshake: a
+client takes a handshake that fails for one that fails again, as Apache Kafka's do.
 """
 
 from random import Random
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ottla.records.batch import complete_batches
 from ottla.wire.apis import ApiKey
@@ -15,6 +16,10 @@ _SIZE: Final = 4
 _RECORD_HEADER: Final = 5
 _TLS: Final = (0x16, 0x15)
 """How a connection begins that is encrypted: no frame of Kafka's is so long that its size does."""
+
+
+_HANDSHAKE_BYTES: Final = 4 << 10
+"""More than either side of a handshake sends here."""
 
 
 class Repeating(NamedTuple):
@@ -31,12 +36,14 @@ class Repeating(NamedTuple):
 class PassingFrames:
     """One direction of a connection. `is_request`: it is the one that requests take."""
 
-    __slots__ = ("_copy", "_head", "_is_request", "_left", "is_tls")
+    __slots__ = ("_before", "_copy", "_head", "_is_request", "_left", "is_tls")
 
     def __init__(self, *, is_request: bool) -> None:
         self.is_tls: bool | None = None
         """None until the first byte has passed."""
         self._is_request = is_request
+        self._before = 0
+        """How many bytes have passed that may be of a handshake."""
         self._head = bytearray()
         """What has passed of the next frame's head, while that is not whole."""
         self._left = 0
@@ -50,6 +57,9 @@ class PassingFrames:
             self.is_tls = data[0] in _TLS
         if repeating is None and self._is_one_whole(data):
             return data
+        if self.is_tls and self._before < _HANDSHAKE_BYTES:
+            self._before += len(data)
+            repeating = None
         parts: list[bytes | bytearray] = []
         at = begin = 0
         while at < len(data):
@@ -91,5 +101,6 @@ def is_told_apart(frame: bytes | bytearray) -> bool:
     content = bytes(frame[_SIZE:])
     if int.from_bytes(content[:2], "big") != ApiKey.PRODUCE:
         return True
-    produced = [one for topic in decode_request(content).message.topic_data for one in topic.partition_data]
+    message: Any = decode_request(content).message
+    produced = [one for topic in message.topic_data for one in topic.partition_data]
     return all(header.producer_id >= 0 for one in produced for _, header in complete_batches(one.records or b""))

@@ -83,7 +83,7 @@ class Actor:
 
     @property
     def client_settings(self) -> dict[str, object]:
-        return {"bootstrap.servers": self.cluster.bootstrap, "client.id": self.name, **FAST}
+        return {**self.client.settings, "client.id": self.name, **FAST}
 
     def _begin_life(self) -> None:
         raise NotImplementedError

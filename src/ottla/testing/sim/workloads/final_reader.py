@@ -33,7 +33,7 @@ def read_everything(
     """Each partition, once its writers are done. Raises `TimeoutError` after a minute, as when a transaction hangs."""
     client = cluster.client(f"final reader of {isolation}")
     settings = {
-        "bootstrap.servers": cluster.bootstrap,
+        **client.settings,
         "isolation.level": isolation,
         "auto.offset.reset": "earliest",
         **FAST,

@@ -56,7 +56,7 @@ class Majority:
         for machine in machines:
             if len(self._away) < self._chance.randrange(1, most + 1) and self._nemesis.promises.may_end(machine):
                 self._take_away(machine)
-        settings: dict[str, object] = {"bootstrap.servers": self._cluster.bootstrap, **FAST}
+        settings: dict[str, object] = {**self._client.settings, **FAST}
         patient = {**settings, "delivery.timeout.ms": SERVED_WITHIN_MS}
         producer = SimulatedProducer(self._client, self._history, patient)
         for number, partition in enumerate(self._served()):
