@@ -11,6 +11,8 @@ from ottla.client.promise import spawn
 from ottla.testing.sim.cluster.cluster_settings import ClusterSettings
 from ottla.testing.sim.cluster.encryption import Encryption
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
+from ottla.testing.sim.network.connection_end import ConnectionEnd
+from ottla.testing.sim.network.host_network import HostListener, HostNetwork
 from ottla.testing.sim.network.passing_frames import Repeating
 from ottla.testing.sim.simulated_dialer import ClientInSimulation
 from ottla.testing.sim.workloads.actor import FAST
@@ -39,7 +41,7 @@ class Scene:
         fabric = self.cluster.simulation.fabric
         join = fabric._join
 
-        def joined(network, listener, address):
+        def joined(network: HostNetwork, listener: HostListener, address: str) -> ConnectionEnd:
             opened.append(network.host.address)
             return join(network, listener, address)
 
