@@ -65,10 +65,12 @@ def batches_of(machine: Machine, log: PartitionLog, base_offset: int = 0, positi
 
 class LogFollower:
     """Gives out what is new in a log since it was looked at last. From the start again in another life of its node,
-    after a cut, and when another log is in its place: what was swapped or recovered is looked at anew."""
+    after a cut, and when another log is in its place: what was swapped or recovered is looked at anew. So is a segment
+    that compaction has put in the place of the one that was looked at last."""
 
     def __init__(self) -> None:
         self._seen: object = None
+        self._segment: object = None
         self._base_offset = 0
         self._position = 0
 
@@ -79,8 +81,8 @@ class LogFollower:
         for segment in list(log.segments):
             if segment.base_offset < self._base_offset:
                 continue
-            if segment.base_offset > self._base_offset:
-                self._base_offset, self._position = segment.base_offset, 0
+            if segment is not self._segment:
+                self._segment, self._base_offset, self._position = segment, segment.base_offset, 0
             content = machine.disk._find(segment.path(file_names.LOG))
             if not isinstance(content, Content) or self._position >= segment.size:
                 continue
