@@ -7,6 +7,7 @@ The machine, without I/O:
     state            what the topic says, made by `replay` alone
     decisions        what a request that changes something comes to: records and a reply
     lookups          whether a schema is there already
+    same_texts       whether two texts are one schema in two forms
     texts            texts of schemas, parsed and compared by workers
     refusals         errors by Confluent's codes
 

@@ -4,9 +4,10 @@ Theory of operation. A state is made by replaying records in the order of their 
 forms of a key the latest offset counts. A record that cannot be read changes nothing: it is counted (`unreadable`), and
 the load continues. Texts of schemas are not parsed here, so one that is no schema is served as it is.
 
-An id is one schema's within its context. A record that gives an id to a second text is passed over and counted
-(`duplicate_ids`): its writer was not the leader any more. The highest id of a context never goes back, also if the
-schema that had it is gone for good: NOOP records carry it then (`max_ids_to_keep`).
+An id is one schema's within its context. A record that gives an id to a schema that says something else is passed over
+and counted (`duplicate_ids`): its writer was not the leader any more. The same schema in another form counts: Karapace
+sorts the members of what it writes, also where it writes a version again to delete it. The highest id of a context
+never goes back, also if the schema that had it is gone for good: NOOP records carry it then (`max_ids_to_keep`).
 
 The leader decides on a state that is ahead of the log by what it has written and not read back yet. It is a `copy` of
 the one that is served. Copies share what they are made of until one of the two changes it.
@@ -37,6 +38,7 @@ from ottla.registry.records import (
     read_mode,
     read_schema,
 )
+from ottla.registry.same_texts import says_the_same
 from ottla.registry.subjects import (
     ANY_CONTEXT,
     DEFAULT_CONTEXT,
@@ -179,7 +181,11 @@ class State:
     # --- replaying ---
 
     def replay(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> Key | None:
-        """Takes up a record. Returns what it was about, or None if it has changed nothing."""
+        """Takes up a record. Returns what it was about, or None if it has changed nothing.
+
+        An empty value counts as none: Karapace deletes with one, where Confluent's registry writes a tombstone.
+        """
+        value = value or None
         try:
             read = read_key(key)
             changed = self._replay(read, value, timestamp_ms)
@@ -244,8 +250,12 @@ class State:
         context = self._context(name)
         known = self._any_user(context, value.id)
         if known is not None and known.text != value.text:
-            self.duplicate_ids += 1
-            return False
+            there = self._subjects.get(subject, _NO_VERSIONS).get(key.version)
+            if value.deleted and there is not None and there.id == value.id:
+                value = there.value._replace(deleted=True)  # A soft delete, whatever became of its text.
+            elif not says_the_same(known.kind, known.text, value.text):
+                self.duplicate_ids += 1
+                return False
         digest = value.digest or schema_digest(value.text, value.references, value.metadata, value.rules)
         version = Version(
             subject,

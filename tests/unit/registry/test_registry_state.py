@@ -5,6 +5,7 @@ import json
 from ottla.registry.decisions import DeleteSubject, DeleteVersion, SetConfig
 from ottla.registry.entities import guid_text
 from ottla.registry.records import (
+    CONFIG,
     SCHEMA,
     Key,
     Record,
@@ -108,6 +109,44 @@ def test_an_id_stays_that_of_its_first_schema() -> None:
     assert state.subjects() == ["a"]
     assert state.duplicate_ids == 1
     assert replayed(schema("b", 1, 1, '"x"'), into=state).subjects() == ["a", "b"]
+
+
+def test_a_schema_in_another_form_keeps_its_id() -> None:
+    """Karapace sorts the members of what it writes: a schema that Confluent's registry or ours wrote before."""
+    ours = '{"type":"record","name":"O","fields":[{"name":"id","type":"long"}]}'
+    of_karapace = '{"fields":[{"name":"id","type":"long"}],"name":"O","type":"record"}'
+    state = replayed(schema("a", 1, 1, ours), schema("b", 1, 1, of_karapace))
+    assert state.subjects() == ["a", "b"]
+    assert [one.text for one in state.users(".", 1)] == [ours, of_karapace], "each as it was written"
+    proto = SchemaValue("p", 1, 2, "PROTOBUF", 'syntax = "proto3";\n\nmessage A {\n  string b = 1;\n}\n')
+    again = proto._replace(subject="q", text='syntax="proto3"; message A { string b = 1; }')
+    assert replayed(schema_record(proto), schema_record(again)).subjects() == ["p", "q"]
+    other = again._replace(text='syntax="proto3"; message A { string c = 1; }')
+    for odd in (other, again._replace(text="no Protobuf")):
+        assert replayed(schema_record(proto), schema_record(odd)).duplicate_ids == 1
+
+
+def test_a_version_that_is_written_again_in_another_form_is_soft_deleted() -> None:
+    state = replayed(
+        schema("a", 1, 1, '{"type":"map","values":"int"}'), schema("b", 1, 1, '{"type":"map","values":"int"}')
+    )
+    deleted = schema("b", 1, 1, '{"values":"int","type":"map"}', deleted=True)
+    assert replayed(deleted, into=state).subjects() == ["a"]
+    assert state.duplicate_ids == 0
+    gone = schema("a", 1, 1, "formatted anew", deleted=True)
+    assert replayed(gone, into=state).subjects() == []
+    assert [one.text for one in state.versions("a", Which.ALL)] == ['{"type":"map","values":"int"}']
+
+
+def test_karapace_deletes_with_empty_values() -> None:
+    state = replayed(schema("a", 1, 1, deleted=True), config_record("a", {"compatibilityLevel": "FULL"}))
+    state = replayed((key_bytes(Key(SCHEMA, "a", 1)), b""), (key_bytes(Key(CONFIG, "a")), b""), into=state)
+    assert state.unreadable == 0
+    assert state.subjects(which=Which.ALL) == []
+    assert state.own_config("a") is None
+    old_form = b'{"subject":"b","version":1,"magic":1,"keytype":"SCHEMA"}'
+    state = replayed((old_form, schema("b", 1, 2).value), (old_form, b""), into=state)
+    assert state.forms == {}, "nothing is left that would have to be deleted in this form"
 
 
 def test_what_cannot_be_read_is_counted_and_changes_nothing() -> None:

@@ -1,0 +1,25 @@
+"""Whether two texts under one id are one schema in two forms. Registries that share a topic write different forms.
+
+Only the form may differ: the order of members, blanks, comments. That is enough to tell a registry that formats anew
+what another has written from one that has given an id twice, and needs nothing that a schema refers to.
+"""
+
+from json import loads
+
+from ottla.schemas.schema import InvalidSchema, Limits
+
+
+def says_the_same(kind: str, text: str, other: str) -> bool:
+    """False for what cannot be read, too."""
+    if kind == "PROTOBUF":
+        from ottla.schemas.protobuf.schema import read_file
+        from ottla.schemas.protobuf.text import canonical_text
+
+        try:
+            return canonical_text(read_file(text, Limits())) == canonical_text(read_file(other, Limits()))
+        except InvalidSchema:
+            return False
+    try:
+        return bool(loads(text) == loads(other))
+    except (ValueError, RecursionError):
+        return False
