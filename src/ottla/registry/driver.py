@@ -188,7 +188,7 @@ class Driver:
 
     def _take(self, offset: int, key: bytes | None, value: bytes | None, timestamp_ms: int) -> bool:
         self.next_offset = offset + 1
-        has_changed = self.state.replay(key, value, timestamp_ms) is not None
+        has_changed = self.state.replay(key, value, timestamp_ms, self._ahead) is not None
         if has_changed:
             self._on_changed()
         return has_changed

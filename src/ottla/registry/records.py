@@ -24,6 +24,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Mapping
 from json import loads
+from sys import intern
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from ottla.base.errors import OttlaError
@@ -179,6 +180,7 @@ def read_schema(key: Key, data: bytes) -> SchemaValue:
     kind = found.get("schemaType") or AVRO
     if not isinstance(kind, str):
         raise UnreadableRecord("the value's schemaType is no text")
+    kind = intern(kind)
     references = found.get("references")
     metadata, rules, digest = found.get("metadata"), found.get("ruleSet"), found.get("md5")
     try:

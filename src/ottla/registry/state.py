@@ -180,15 +180,18 @@ class State:
 
     # --- replaying ---
 
-    def replay(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> Key | None:
+    def replay(
+        self, key: bytes | None, value: bytes | None, timestamp_ms: int, like: "State | None" = None
+    ) -> Key | None:
         """Takes up a record. Returns what it was about, or None if it has changed nothing.
 
-        An empty value counts as none: Karapace deletes with one, where Confluent's registry writes a tombstone.
+        An empty value counts as none: Karapace deletes with one, where Confluent's registry writes a tombstone. `like`
+        is a state that may have replayed the record before: both hold one version then, not two that are equal.
         """
         value = value or None
         try:
             read = read_key(key)
-            changed = self._replay(read, value, timestamp_ms)
+            changed = self._replay(read, value, timestamp_ms, like)
         except UnreadableRecord:
             self.unreadable += 1
             return None
@@ -197,11 +200,11 @@ class State:
             self._note_form(read, key, is_there=value is not None)
         return read if changed else None
 
-    def _replay(self, key: Key, value: bytes | None, timestamp_ms: int) -> bool:
+    def _replay(self, key: Key, value: bytes | None, timestamp_ms: int, like: "State | None") -> bool:
         if key.type == SCHEMA:
             if value is None:
                 return self._remove(key)
-            return self._put(key, read_schema(key, value), timestamp_ms)
+            return self._put(key, read_schema(key, value), timestamp_ms, like)
         if key.type == NOOP:
             for name, max_id in read_max_ids(value).items():
                 context = self._context(name)
@@ -243,7 +246,7 @@ class State:
         ours = key_bytes(key)
         return (*(form for form in self.forms.get(key, ()) if form != ours), ours)
 
-    def _put(self, key: Key, value: SchemaValue, timestamp_ms: int) -> bool:
+    def _put(self, key: Key, value: SchemaValue, timestamp_ms: int, like: "State | None") -> bool:
         subject = key.subject
         assert subject is not None
         name = context_of(subject)
@@ -272,9 +275,13 @@ class State:
             value.digest,
             value.unknown,
         )
-        versions = self._versions_to_change(subject)
+        if like is not None and (same := like._subjects.get(subject, _NO_VERSIONS).get(key.version)) == version:
+            version, subject, digest = same, same.subject, same.digest
+            self._share_subject(subject, like)
+        versions = self._subjects.get(subject, _NO_VERSIONS)
         before = versions.get(key.version)
-        versions[key.version] = version
+        if before is not version:
+            self._versions_to_change(subject)[key.version] = version
         self._revisions[subject] = self._revisions.get(subject, 0) + 1
         context.max_id = max(context.max_id, value.id)
         if before is not None and before.id != value.id:
@@ -374,17 +381,30 @@ class State:
             self._remove(key)
         return bool(gone)
 
+    def _share_subject(self, subject: str, like: "State") -> None:
+        """A new subject of one version is one object for both, until one of the two changes it."""
+        if subject in self._subjects or self._own_subjects is None or like._own_subjects is None:
+            return
+        versions = like._subjects[subject]
+        if len(versions) == 1:
+            self._add_subject(subject, versions)
+            like._own_subjects.discard(subject)
+
+    def _add_subject(self, subject: str, versions: dict[int, Version]) -> None:
+        self._subjects[subject] = versions
+        if self._names is not None:
+            if not self._names or self._names[-1] < subject:
+                self._names.append(subject)
+            elif len(self._names) > len(self._subjects) // 2 and self._own_subjects is None:
+                self._names = None  # While it loads: sorting once is less than finding places.
+            else:
+                insort(self._names, subject)
+
     def _versions_to_change(self, subject: str) -> dict[int, Version]:
         versions = self._subjects.get(subject)
         if versions is None:
-            versions = self._subjects[subject] = {}
-            if self._names is not None:
-                if not self._names or self._names[-1] < subject:
-                    self._names.append(subject)
-                elif len(self._names) > len(self._subjects) // 2 and self._own_subjects is None:
-                    self._names = None  # While it loads: sorting once is less than finding places.
-                else:
-                    insort(self._names, subject)
+            versions = {}
+            self._add_subject(subject, versions)
         elif self._own_subjects is not None and subject not in self._own_subjects:
             versions = self._subjects[subject] = dict(versions)
         if self._own_subjects is not None:

@@ -260,3 +260,21 @@ def test_revisions_tell_what_has_changed() -> None:
     assert (state.revision("a"), state.settings_revision) == before
     replayed(delete_subject_record("a", 1), config_record(None, {}), into=state)
     assert (state.revision("a"), state.settings_revision) != before
+
+
+def test_a_record_that_two_states_replay_is_held_once_and_changed_for_each() -> None:
+    served = replayed(schema("a", 1, 1))
+    ahead = served.copy()
+    for record in (schema("a", 2, 2), schema("b", 1, 3)):
+        ahead.replay(*record, 7)
+        served.replay(*record, 7, ahead)
+    for subject, number in (("a", 2), ("b", 1)):
+        assert served.version(subject, number) is ahead.version(subject, number)
+    ahead.replay(*schema("b", 1, 3, deleted=True), 8)
+    ahead.replay(*schema("b", 2, 4), 8)
+    assert [one.number for one in served.versions("b")] == [1], "what is ahead is not served"
+    served.replay(*tombstone("b", 1), 9)
+    assert [one.number for one in ahead.versions("b", Which.ALL)] == [1, 2]
+    again = replayed(schema("c", 1, 5), into=served.copy())
+    served.replay(*schema("c", 1, 5), 6, again)
+    assert served.version("c", 1) != again.version("c", 1), "another timestamp: another version"
