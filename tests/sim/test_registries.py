@@ -5,8 +5,13 @@ import json
 import pytest
 
 from ottla.records.builder import BatchBuilder
+from ottla.registry import log_writer
+from ottla.registry.decisions import DeleteSubject
+from ottla.registry.driver import Driver
 from ottla.registry.election import Election
 from ottla.registry.log_writer import LogWriter
+from ottla.registry.records import SchemaValue, schema_record
+from ottla.registry.state import Which
 from ottla.runtime.http.http_server import Caller
 from ottla.wire.http import HttpRequest
 from tests.sim.simulated_registries import Scene
@@ -40,11 +45,14 @@ def test_three_brokers_that_die_too(seed: int) -> None:
 
 def asked(scene: Scene, text: str) -> list[bytes]:
     """The replies to a registration at the one registry, as they come."""
+    body = json.dumps({"schema": text}).encode()
+    return requested(scene, HttpRequest("POST", "/subjects/s/versions", {}, body))
+
+
+def requested(scene: Scene, request: HttpRequest) -> list[bytes]:
     registry = scene.registries[0].registry
     assert registry is not None
     replies: list[bytes] = []
-    body = json.dumps({"schema": text}).encode()
-    request = HttpRequest("POST", "/subjects/s/versions", {}, body)
     registry._handle(request, Caller("http", "10.0.0.1", None), replies.append)
     return replies
 
@@ -66,6 +74,61 @@ def test_a_schema_that_the_topic_does_not_take_ends_a_term_once_and_not_each_tim
         assert b"too large" in answered(scene, asked(scene, large))
     assert registry.driver.writer.epoch <= before + 1
     assert answered(scene, asked(scene, '"string"')).startswith(b"HTTP/1.1 200")
+
+
+LONG_NAME = "n" * 240
+VERSIONS = 5_000
+
+
+def soft_deleted(scene: Scene) -> Driver:
+    """A subject with so many versions that their tombstones are more than a batch of the topic may be."""
+    registry = scene.registries[0].registry
+    assert registry is not None
+    driver, writer = registry.driver, registry.driver.writer
+    records = [
+        schema_record(SchemaValue(LONG_NAME, number, number, "AVRO", f'"{number}"', deleted=True))
+        for number in range(1, VERSIONS + 1)
+    ]
+    assert sum(len(record.key) for record in records) > 1_100_000
+    for start in range(0, VERSIONS, 500):
+        scene.simulation.run_until(lambda: driver.leads, 10_000)
+        writer.append(records[start : start + 500], 0)
+        scene.simulation.run_until(lambda: len(driver.state.versions(LONG_NAME, Which.ALL)) == start + 500, 10_000)  # noqa: B023 - called at once
+    scene.simulation.run_until(lambda: driver.leads, 10_000)
+    return driver
+
+
+@pytest.mark.parametrize("most_bytes", [log_writer._MOST_BATCH_BYTES, 8 << 20])
+def test_a_subject_of_many_versions_is_deleted_in_several_batches(
+    most_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the topic takes less than we thought, which it says only when it is given too much."""
+    monkeypatch.setattr(log_writer, "_MOST_BATCH_BYTES", most_bytes)
+    scene = Scene(1, registries=1, writers=0)
+    driver = soft_deleted(scene)
+    replies = requested(scene, HttpRequest("DELETE", f"/subjects/{LONG_NAME}?permanent=true", {}, b""))
+    reply = answered(scene, replies)
+    assert reply.startswith(b"HTTP/1.1 200"), reply[:300]
+    assert json.loads(reply.partition(b"\r\n\r\n")[2]) == list(range(1, VERSIONS + 1))
+    assert driver.state.subjects(which=Which.ALL) == []
+    reply = answered(scene, asked(scene, '"string"'))
+    assert b'"id":%d' % (VERSIONS + 1) in reply, "ids of what is gone are not given out again"
+
+
+def test_a_deletion_that_was_cut_off_is_completed_by_the_next_one() -> None:
+    scene = Scene(1, registries=1, writers=0)
+    driver = soft_deleted(scene)
+    state = driver.state
+    records = DeleteSubject(LONG_NAME, permanent=True).decide(state, None).records
+    first, *_ = driver.writer.parts(records)
+    driver.writer.append(first, 0)
+    scene.simulation.run_until(lambda: len(driver.state.versions(LONG_NAME, Which.ALL)) < VERSIONS, 10_000)
+    scene.simulation.run_until(lambda: driver.leads, 10_000)
+    left = [one.number for one in driver.state.versions(LONG_NAME, Which.ALL)]
+    assert 0 < len(left) < VERSIONS
+    reply = answered(scene, requested(scene, HttpRequest("DELETE", f"/subjects/{LONG_NAME}?permanent=true", {}, b"")))
+    assert json.loads(reply.partition(b"\r\n\r\n")[2]) == left
+    assert b'"id":%d' % (VERSIONS + 1) in answered(scene, asked(scene, '"string"'))
 
 
 def test_a_change_that_waits_for_the_lead_waits_on_when_the_topic_begins_anew() -> None:

@@ -528,15 +528,15 @@ def next_version(state: State, subject: str) -> int:
 # --- deleting ---
 
 
-def _keep_max_ids(state: State, gone: Iterable[Version], records: list[Record]) -> None:
-    """If the last schema of a context's highest id goes, the id is written down: it is never given out again."""
+def _keep_max_ids(state: State, gone: Iterable[Version]) -> list[Record]:
+    """If the last schema of a context's highest id goes, the id is written down before: it is never given out again,
+    even if not all that follows is written."""
     kept = state.max_ids_to_keep()
     for version in gone:
         context = context_of(version.subject)
         if version.id == state.max_id(context):
             kept[context] = version.id
-    if kept:
-        records.append(noop_record(kept))
+    return [noop_record(kept)] if kept else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -565,10 +565,10 @@ class DeleteVersion(_AtOnce):
             return Decision(tuple(in_each_form(state, key, schema_record(deleted.value))), version.number)
         if not version.deleted:
             raise version_not_soft_deleted(subject, version.number)
-        records = tombstones(state, key)
+        records = _keep_max_ids(state, [version])
         if len(state.versions(subject, Which.ALL)) == 1:
             records += _settings_tombstones(state, subject)
-        _keep_max_ids(state, [version], records)
+        records += tombstones(state, key)
         return Decision(tuple(records), version.number)
 
 
@@ -607,11 +607,10 @@ class DeleteSubject(_AtOnce):
         numbers = [version.number for version in versions]
         if not self.permanent:
             return Decision((delete_subject_record(subject, numbers[-1]),), numbers)
-        records: list[Record] = []
+        # The versions last: as long as one is left, deleting the subject once more deletes the rest.
+        records = _keep_max_ids(state, versions) + _settings_tombstones(state, subject)
         for number in reversed(numbers):
             records += tombstones(state, Key(SCHEMA, subject, number))
-        records += _settings_tombstones(state, subject)
-        _keep_max_ids(state, versions, records)
         return Decision(tuple(records), numbers)
 
     def _is_referred_to(self, state: State, version: Version) -> bool:
@@ -700,12 +699,11 @@ class SetMode(_AtOnce):
             for subject in state.subjects_covered(self.subject)
             for version in state.versions(subject, Which.ALL)
         ]
-        records: list[Record] = []
+        records = _keep_max_ids(state, gone)
         for version in gone:
             if state.referrers(version.subject, version.number, deleted=True):
                 raise reference_exists(version.subject, version.number)
             records += tombstones(state, Key(SCHEMA, version.subject, version.number))
-        _keep_max_ids(state, gone, records)
         return [*records, clear_subject_record(self.subject)]
 
 

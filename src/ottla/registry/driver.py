@@ -13,6 +13,7 @@ whose records may have been written is passed on only if doing it twice is doing
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ottla.base.errors import OttlaError
@@ -359,14 +360,30 @@ class Driver:
                 raise _TermOver from None
 
     async def _write(self, command: Command[Any], records: tuple[Record, ...], now_ms: int) -> None:
-        try:
-            last = await self.writer.append(records, now_ms)
-        except TooLarge:
-            raise schema_too_large() from None
-        except WritingEnded as problem:
-            if problem.is_uncertain and not isinstance(command, _TWICE_IS_ONCE):
-                raise store_failed(f"Error while writing to the Kafka store: {problem}") from None
-            raise _TermOver from None
+        """Many records go in several batches. What is there if only the first of them are written is a state, too: each
+        command orders its records so that doing it once more completes it."""
+        under_way = []
+        for part in self.writer.parts(records):
+            written = self.writer.append(part, now_ms)
+            written.on_done(partial(self._on_written, part, now_ms))
+            under_way.append((part, written))
+        is_begun = False
+        for part, written in under_way:
+            try:
+                last = await written
+            except WritingEnded as problem:
+                if isinstance(problem, TooLarge) and len(part) == 1:
+                    raise schema_too_large() from None
+                if (problem.is_uncertain or is_begun) and not isinstance(command, _TWICE_IS_ONCE):
+                    raise store_failed(f"Error while writing to the Kafka store: {problem}") from None
+                raise _TermOver from None
+            is_begun = True
+        await self.reached(last)
+
+    def _on_written(self, records: tuple[Record, ...], now_ms: int, written: Promise[int]) -> None:
+        if written.error is not None:
+            return
+        last = written.value()
         first = last - len(records) + 1
         if first == self.next_offset:
             # It is acknowledged, so it is committed; and nothing before it has to be read first.
@@ -375,4 +392,3 @@ class Driver:
             self._tell_reached()
         elif first > self.next_offset:
             self._own.update(range(first, last + 1))
-        await self.reached(last)

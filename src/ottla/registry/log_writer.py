@@ -6,8 +6,9 @@ has seen one of a newer. So a new leader takes the next epoch and writes a NOOP 
 former leader's batches can no longer be written; those that were are in the log before the NOOP. The batches themselves
 are plain idempotent ones: no markers, no control records, for Karapace waits for the last offset to arrive as a record.
 
-One batch is on its way at a time. What is given meanwhile goes together in the next one. A batch is sent again, the
-same, until it is answered: what became of it is known before the next one goes.
+One batch is on its way at a time. What is given meanwhile goes together in the next one, up to `most_bytes`; what is
+larger is given in `parts`. A batch is sent again, the same, until it is answered: what became of it is known before the
+next one goes. One that the topic does not take (`max.message.bytes`) is divided, if it is more than one record.
 """
 
 import logging
@@ -89,7 +90,9 @@ class LogWriter:
         """Whether an earlier attempt at the batch that is under way may have written it."""
         self._is_flush_due = False
         self._refused_bytes = 0
-        """The size of what the topic did not take, until `_refused_until_s`."""
+        """The size of a record that the topic did not take, until `_refused_until_s`."""
+        self._most_bytes = _MOST_BATCH_BYTES
+        """Less once the topic has not taken so much, until `_refused_until_s`."""
         self._refused_until_s = 0.0
         self.batches = 0
         self.on_ended: Callable[[str], None] = lambda why: None
@@ -135,11 +138,27 @@ class LogWriter:
         return any((key, value) in entry.records for entry in self._under_way)
 
     def is_too_large(self, records: Iterable[Record]) -> bool:
-        """Whether the topic has refused something that was no larger, not long ago. Such a refusal ends the term, since
-        what was decided meanwhile may rest on it: a client must not be able to do that again and again."""
-        if self._cluster.world.now_s() >= self._refused_until_s:
+        """Whether the topic has refused a record that was no larger than one of these, not long ago. Such a refusal
+        ends the term, since what was decided meanwhile may rest on it: a client must not be able to do that again and
+        again."""
+        if not self._refused_bytes or self._cluster.world.now_s() >= self._refused_until_s:
             return False
-        return _size(records) >= self._refused_bytes
+        return any(_size((record,)) >= self._refused_bytes for record in records)
+
+    def parts(self, records: Iterable[Record]) -> list[tuple[Record, ...]]:
+        """The records in order, divided so that each part fits into a batch, unless it is one record."""
+        if self._cluster.world.now_s() >= self._refused_until_s:
+            self._most_bytes, self._refused_bytes = _MOST_BATCH_BYTES, 0
+        found: list[list[Record]] = [[]]
+        left = self._most_bytes
+        for record in records:
+            size = _size((record,))
+            if size > left and found[-1]:
+                found.append([])
+                left = self._most_bytes
+            found[-1].append(record)
+            left -= size
+        return [tuple(part) for part in found]
 
     def append(self, records: Iterable[Record], timestamp_ms: int) -> Promise[int]:
         """The offset of the last one, when all are committed. Rejected with `WritingEnded`."""
@@ -209,8 +228,14 @@ class LogWriter:
             except WritingEnded:
                 return
             except KafkaError as problem:
-                if number == self._number:
-                    self._fail(problem)
+                if number != self._number:
+                    return
+                if problem.code in _TOO_LARGE and len(entries) > 1 and not self._is_uncertain:
+                    self._take_less(sum(entry.size for entry in entries))
+                    self._waiting.extendleft(reversed(entries))
+                    self._under_way = []
+                    continue
+                self._fail(problem)
                 return
             if number != self._number:
                 return
@@ -225,18 +250,27 @@ class LogWriter:
     def _next_entries(self) -> list[_Entry]:
         entries = [self._waiting.popleft()]
         size = entries[0].size
-        while self._waiting and size + self._waiting[0].size <= _MOST_BATCH_BYTES:
+        while self._waiting and size + self._waiting[0].size <= self._most_bytes:
             size += self._waiting[0].size
             entries.append(self._waiting.popleft())
         return entries
+
+    def _take_less(self, refused: int) -> None:
+        """A batch of several records was not taken: half as much goes into the next ones."""
+        self._most_bytes = refused // 2
+        self._refused_until_s = self._cluster.world.now_s() + _REFUSED_S
 
     def _fail(self, problem: KafkaError) -> None:
         """The term cannot continue: it was fenced, or the log is not as it should be."""
         uncertain = self._is_uncertain
         why = str(problem)
         if problem.code in _TOO_LARGE and len(self._under_way) == 1:
-            self._refused_bytes = self._under_way[0].size
-            self._refused_until_s = self._cluster.world.now_s() + _REFUSED_S
+            entry = self._under_way[0]
+            if len(entry.records) > 1:
+                self._take_less(entry.size)
+            else:
+                self._refused_bytes = entry.size
+                self._refused_until_s = self._cluster.world.now_s() + _REFUSED_S
         self._number += 1
         under_way, self._under_way = self._under_way, []
         waiting, self._waiting = self._waiting, deque()
