@@ -62,3 +62,35 @@ def test_a_row_that_is_wrong_raises_or_is_null(schema: ProtobufSchema) -> None:
 def test_a_recursive_message_has_no_columns(schema: ProtobufSchema) -> None:
     with pytest.raises(CannotDecode, match=r"shop\.Tree is recursive"):
         ArrowDecoder(schema, "shop.Tree")
+
+
+def test_null_rows_beside_messages_within_messages() -> None:
+    text = 'syntax = "proto3"; message A { int32 a = 1; B b = 2; repeated B bs = 3; } message B { string s = 1; }'
+    parsed = parse("PROTOBUF", text)
+    assert isinstance(parsed, ProtobufSchema)
+    decoder = ArrowDecoder(parsed)
+    decoder.append(b"\x08\x01\x12\x03\x0a\x01x")
+    decoder.append_null()
+    batch = decoder.finish()
+    batch.validate(full=True)
+    assert batch.to_pylist() == [{"a": 1, "b": {"s": "x"}, "bs": []}, {"a": None, "b": None, "bs": None}]
+
+
+@pytest.mark.parametrize("deep", [5_000, 200_000, 2_000_000])
+def test_groups_that_nobody_knows_are_not_followed_to_the_end_of_the_stack(schema: ProtobufSchema, deep: int) -> None:
+    """It ended the process."""
+    decoder = ArrowDecoder(schema)
+    for _ in range(2):
+        decoder.append(b"\x7b" * deep + b"\x7c" * deep)
+        decoder.append(b"\x08\x01")
+    assert decoder.finish("null").column("id").to_pylist() == [None, 1, None, 1]
+    decoder.append(b"\x7b" * deep + b"\x7c" * deep)
+    with pytest.raises(CannotDecode, match="row 0"):
+        decoder.finish()
+
+
+def test_an_edition_has_no_columns_and_that_is_said() -> None:
+    parsed = parse("PROTOBUF", 'edition = "2023"; message A { int32 a = 1; }')
+    assert isinstance(parsed, ProtobufSchema)
+    with pytest.raises(CannotDecode, match="edition"):
+        ArrowDecoder(parsed)

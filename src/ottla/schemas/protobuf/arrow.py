@@ -3,12 +3,16 @@ a row.
 
 It was measured before anything of our own was written: 2 µs a row here, where messages of protobuf and `from_pylist`
 take 137. Enums are strings, `google.protobuf.Timestamp` is a moment in microseconds; fields of a oneof, and those
-that is seen to be missing, may be null. A record of a message that contains itself has no columns.
+that is seen to be missing, may be null. A record of a message that contains itself has no columns, nor has one of a
+file with an edition, which ptars does not know.
 
 All rows of a batch are decoded at once, so what is wrong with one shows in `finish`: it raises, or the row is null.
+
+ptars follows groups that it does not know as deep as they go, on the stack: 300 KB of them ended the process. A row
+that is long enough for that is first read by protobuf, which goes 100 deep.
 """
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
@@ -16,7 +20,11 @@ from ottla.schemas.faults import CannotDecode
 from ottla.schemas.protobuf.schema import ProtobufSchema
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.descriptor import Descriptor, FileDescriptor
+
+
+_LONG_BYTES: Final = 8_192
+"""4,096 groups within each other, of which a stack of 1 MB holds more than twice as many."""
 
 
 class ArrowDecoder:
@@ -30,6 +38,7 @@ class ArrowDecoder:
             raise CannotDecode("the schema has no message")
         descriptor = schema.linked.descriptor(name)
         _refuse_recursion(descriptor, ())
+        _refuse_editions(descriptor.file, set())
         config = ptars.PtarsConfig(enum_repr="string", timestamp_unit="us", duration_unit="us", time_unit="us")
         self._handler = ptars.HandlerPool([descriptor.file], config=config).get_for_message(descriptor)
         self._class = schema.message_class(name)
@@ -51,20 +60,23 @@ class ArrowDecoder:
         """All rows as a `pyarrow.RecordBatch`. Raises `CannotDecode`, with the number of the row, unless it is to be
         null; the rows are gone either way."""
         rows, self._rows = self._rows, []
+        if any(row is not None and len(row) > _LONG_BYTES and not self._is_message(row) for row in rows):
+            rows = self._checked(rows, on_error, None)
         present = [row for row in rows if row is not None]
         try:
-            batch = self._handler.list_to_record_batch(present)
+            batch = self._batch(present)
         except ValueError as error:
             rows = self._checked(rows, on_error, error)
             present = [row for row in rows if row is not None]
-            batch = self._handler.list_to_record_batch(present)
+            batch = self._batch(present)
         if len(present) == len(rows):
             return batch
         places = iter(range(len(present)))
         taken = batch.take(pa.array([None if row is None else next(places) for row in rows], pa.int64()))
-        return taken.cast(pa.schema([field.with_nullable(True) for field in batch.schema]))
+        fields = [field.with_nullable(True) for field in batch.schema]
+        return pa.RecordBatch.from_arrays(taken.columns, schema=pa.schema(fields))
 
-    def _checked(self, rows: list[bytes | None], on_error: str, error: ValueError) -> list[bytes | None]:
+    def _checked(self, rows: list[bytes | None], on_error: str, error: ValueError | None) -> list[bytes | None]:
         """The rows, with None for those that are wrong."""
         checked: list[bytes | None] = []
         for number, row in enumerate(rows):
@@ -76,12 +88,34 @@ class ArrowDecoder:
         return checked
 
     def _is_sound(self, row: bytes) -> bool:
+        if not self._is_message(row):
+            return False
         try:
-            self._class.FromString(row)
-            self._handler.list_to_record_batch([row])
-        except Exception:  # protobuf's own error, whose name has changed between versions, or ptars' ValueError
+            self._batch([row])
+        except ValueError:
             return False
         return True
+
+    def _batch(self, rows: list[bytes]) -> Any:
+        """Raises `ValueError`."""
+        try:
+            return self._handler.list_to_record_batch(rows)
+        except BaseException as error:
+            if not _is_panic(error):
+                raise
+            raise ValueError(str(error)) from error
+
+    def _is_message(self, row: bytes) -> bool:
+        try:
+            self._class.FromString(row)
+        except Exception:  # protobuf's own error, whose name has changed between versions
+            return False
+        return True
+
+
+def _is_panic(error: BaseException) -> bool:
+    """Whether it is Rust's way to stop, which Python sees as no `Exception`."""
+    return type(error).__name__ == "PanicException"
 
 
 def _refuse_recursion(descriptor: "Descriptor", within: tuple[str, ...], sound: set[str] | None = None) -> None:
@@ -94,3 +128,20 @@ def _refuse_recursion(descriptor: "Descriptor", within: tuple[str, ...], sound: 
         if field.message_type is not None:
             _refuse_recursion(field.message_type, (*within, descriptor.full_name), sound)
     sound.add(descriptor.full_name)
+
+
+def _refuse_editions(file: "FileDescriptor", seen: set[str]) -> None:
+    """ptars panics on them, and prints why to nobody."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+    if file.name in seen:
+        return
+    seen.add(file.name)
+    made = FileDescriptorProto()
+    file.CopyToProto(made)
+    if made.syntax == "editions":
+        raise CannotDecode(
+            f"{file.name} has an edition, and ptars, which makes the columns, knows proto2 and proto3 alone"
+        )
+    for imported in file.dependencies:
+        _refuse_editions(imported, seen)
