@@ -70,7 +70,31 @@ def run_protobuf(random: Random) -> None:
             return None
         return again
 
+    check_plain_fields(decoder, made, sound)
     check(decoder, sound, hostile, said_again, random, passes_over_more=True)
+
+
+def check_plain_fields(decoder: ProtobufColumns, made: Any, sound: Sequence[bytes]) -> None:
+    """What is no message and no enum is as the library says."""
+    for content in sound:
+        decoder.append(content)
+    batch = decoder.finish()
+    messages = [made.FromString(content) for content in sound]
+    for field in made.DESCRIPTOR.fields:
+        if field.message_type is not None:
+            assert field.is_repeated or batch.column(field.name).is_valid().to_pylist() == [
+                message.HasField(field.name) for message in messages
+            ], field.name
+        elif field.enum_type is None:
+            expected = [
+                list(getattr(message, field.name))
+                if field.is_repeated
+                else getattr(message, field.name)
+                if not field.has_presence or message.HasField(field.name)
+                else None
+                for message in messages
+            ]
+            assert batch.column(field.name).to_pylist() == expected, field.name
 
 
 def random_message(random: Random, message: Any, depth: int = 0) -> Any:

@@ -89,8 +89,47 @@ def test_groups_that_nobody_knows_are_not_followed_to_the_end_of_the_stack(schem
         decoder.finish()
 
 
-def test_an_edition_has_no_columns_and_that_is_said() -> None:
-    parsed = parse("PROTOBUF", 'edition = "2023"; message A { int32 a = 1; }')
+EDITION = """edition = "2023"; package shop; import "google/protobuf/timestamp.proto";
+message Order { int64 id = 1; Kind kind = 2; string note = 3 [features.field_presence = IMPLICIT]; repeated int32 n = 4;
+google.protobuf.Timestamp at = 5; oneof o { int32 a = 6; string b = 7; } map<string, Part> parts = 8;
+repeated int32 apart = 9 [features.repeated_field_encoding = EXPANDED]; message Part { int32 size = 1 [default = 7]; } }
+enum Kind { NEW = 0; PAID = 1; }"""
+
+
+@pytest.mark.parametrize("text", [EDITION, EDITION.replace(" [features.field_presence = IMPLICIT]", "")])
+def test_an_edition_has_columns(text: str) -> None:
+    parsed = parse("PROTOBUF", text)
     assert isinstance(parsed, ProtobufSchema)
-    with pytest.raises(CannotDecode, match="edition"):
+    order = parsed.message_class()(id=0, kind=1, note="x", n=[1, 2], b="y", apart=[3, 4])
+    order.at.seconds = 1
+    order.parts["k"].size = 2
+    decoder = ArrowDecoder(parsed)
+    decoder.append(order.SerializeToString())
+    decoder.append(b"")
+    rows = decoder.finish().to_pylist()
+    expected = {"id": 0, "kind": "PAID", "note": "x", "n": [1, 2], "at": AT, "a": None, "b": "y", "apart": [3, 4]}
+    assert rows[0] == {**expected, "parts": [("k", {"size": 2})]}
+    assert (rows[1]["id"], rows[1]["note"]) == (None, "" if "IMPLICIT" in text else None), "presence is seen"
+
+
+def test_what_can_be_said_in_no_other_syntax_is_refused() -> None:
+    text = 'edition = "2023"; message A { int32 a = 1 [features.field_presence = IMPLICIT]; E e = 2; } enum E '
+    parsed = parse("PROTOBUF", text + "{ option features.enum_type = CLOSED; ONE = 1; }")
+    assert isinstance(parsed, ProtobufSchema)
+    with pytest.raises(CannotDecode, match="proto2 or proto3"):
+        ArrowDecoder(parsed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'syntax = "proto2"; message A { optional group G = 1 { optional int32 g = 1; } }',
+        'edition = "2023"; message A { B b = 1 [features.message_encoding = DELIMITED]; } message B { int32 g = 1; }',
+    ],
+)
+def test_a_group_has_no_columns(text: str) -> None:
+    """ptars passes over its content: what was there would be null."""
+    parsed = parse("PROTOBUF", text)
+    assert isinstance(parsed, ProtobufSchema)
+    with pytest.raises(CannotDecode, match="group"):
         ArrowDecoder(parsed)

@@ -8,5 +8,5 @@ well_known          files that need no reference: google/protobuf, google/type, 
 descriptors         elements to protobuf's descriptors and back
 linking             protobuf's descriptor pool: checks, classes of messages, custom options
 compatibility       the rules, and the comparison by them
-arrow               messages to Arrow's columns
+arrow               messages to Arrow's columns; without_editions for its library, which knows none
 """

@@ -3,8 +3,8 @@ a row.
 
 It was measured before anything of our own was written: 2 µs a row here, where messages of protobuf and `from_pylist`
 take 137. Enums are strings, `google.protobuf.Timestamp` is a moment in microseconds; fields of a oneof, and those
-that is seen to be missing, may be null. A record of a message that contains itself has no columns, nor has one of a
-file with an edition, which ptars does not know.
+that is seen to be missing, may be null. A message that contains itself, or a group, has no columns. ptars knows no
+editions: it gets the same messages in proto2 or proto3 (`without_editions`).
 
 All rows of a batch are decoded at once, so what is wrong with one shows in `finish`: it raises, or the row is null.
 
@@ -20,7 +20,7 @@ from ottla.schemas.faults import CannotDecode
 from ottla.schemas.protobuf.schema import ProtobufSchema
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, FileDescriptor
+    from google.protobuf.descriptor import Descriptor
 
 
 _LONG_BYTES: Final = 8_192
@@ -33,12 +33,14 @@ class ArrowDecoder:
     def __init__(self, schema: ProtobufSchema, message: str | None = None) -> None:
         import ptars
 
+        from ottla.schemas.protobuf.without_editions import without_editions
+
         name = message or schema.name
         if name is None:
             raise CannotDecode("the schema has no message")
         descriptor = schema.linked.descriptor(name)
-        _refuse_recursion(descriptor, ())
-        _refuse_editions(descriptor.file, set())
+        _refuse_what_has_none(descriptor, ())
+        descriptor = without_editions(descriptor)
         config = ptars.PtarsConfig(enum_repr="string", timestamp_unit="us", duration_unit="us", time_unit="us")
         self._handler = ptars.HandlerPool([descriptor.file], config=config).get_for_message(descriptor)
         self._class = schema.message_class(name)
@@ -118,30 +120,15 @@ def _is_panic(error: BaseException) -> bool:
     return type(error).__name__ == "PanicException"
 
 
-def _refuse_recursion(descriptor: "Descriptor", within: tuple[str, ...], sound: set[str] | None = None) -> None:
+def _refuse_what_has_none(descriptor: "Descriptor", within: tuple[str, ...], sound: set[str] | None = None) -> None:
     sound = set() if sound is None else sound
     if descriptor.full_name in within:
         raise CannotDecode(f"{descriptor.full_name} is recursive, and has no columns")
     if descriptor.full_name in sound:
         return
     for field in descriptor.fields:
+        if field.type == field.TYPE_GROUP:
+            raise CannotDecode(f"{field.full_name} is a group, which has no columns: ptars passes over its content")
         if field.message_type is not None:
-            _refuse_recursion(field.message_type, (*within, descriptor.full_name), sound)
+            _refuse_what_has_none(field.message_type, (*within, descriptor.full_name), sound)
     sound.add(descriptor.full_name)
-
-
-def _refuse_editions(file: "FileDescriptor", seen: set[str]) -> None:
-    """ptars panics on them, and prints why to nobody."""
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto
-
-    if file.name in seen:
-        return
-    seen.add(file.name)
-    made = FileDescriptorProto()
-    file.CopyToProto(made)
-    if made.syntax == "editions":
-        raise CannotDecode(
-            f"{file.name} has an edition, and ptars, which makes the columns, knows proto2 and proto3 alone"
-        )
-    for imported in file.dependencies:
-        _refuse_editions(imported, seen)
