@@ -6,7 +6,7 @@ what another has written from one that has given an id twice, and needs nothing 
 
 from json import loads
 
-from ottla.schemas.schema import InvalidSchema, Limits
+from ottla.schemas.schema import DEFAULT_LIMITS, InvalidSchema
 
 
 def says_the_same(kind: str, text: str, other: str) -> bool:
@@ -16,8 +16,8 @@ def says_the_same(kind: str, text: str, other: str) -> bool:
         from ottla.schemas.protobuf.text import canonical_text
 
         try:
-            return canonical_text(read_file(text, Limits())) == canonical_text(read_file(other, Limits()))
-        except InvalidSchema:
+            return canonical_text(read_file(text, DEFAULT_LIMITS)) == canonical_text(read_file(other, DEFAULT_LIMITS))
+        except (InvalidSchema, ModuleNotFoundError):  # A descriptor can be read with the package protobuf alone.
             return False
     try:
         return bool(loads(text) == loads(other))

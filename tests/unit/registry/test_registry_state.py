@@ -122,8 +122,10 @@ def test_a_schema_in_another_form_keeps_its_id() -> None:
     again = proto._replace(subject="q", text='syntax="proto3"; message A { string b = 1; }')
     assert replayed(schema_record(proto), schema_record(again)).subjects() == ["p", "q"]
     other = again._replace(text='syntax="proto3"; message A { string c = 1; }')
-    for odd in (other, again._replace(text="no Protobuf")):
+    for odd in (other, again._replace(text="no Protobuf"), again._replace(text="AAAA"), again._replace(text="{" * 999)):
         assert replayed(schema_record(proto), schema_record(odd)).duplicate_ids == 1
+    for odd_text in ("", "[" * 100_000, "\ud800"):
+        assert replayed(schema("a", 1, 1, ours), schema("b", 1, 1, odd_text or " ")).duplicate_ids == 1
 
 
 def test_a_version_that_is_written_again_in_another_form_is_soft_deleted() -> None:
