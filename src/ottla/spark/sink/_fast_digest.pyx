@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The digest of rows, compiled. `_slow_digest` is its twin and its specification."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from ottla.records._fast cimport ColumnInput
@@ -80,22 +81,28 @@ def rows_digest(Py_ssize_t row_count, columns, headers):
     """See `_slow_digest`."""
     cdef list inputs = [None if one is None else ColumnInput(one) for one in columns]
     cdef ColumnInput header_keys = None, header_values = None, column
-    cdef const int32_t[:] bounds = None
     cdef Py_ssize_t first = 0, row, entry
     cdef uint64_t total = 0, hashed
+    cdef const int32_t *bounds = NULL
+    cdef Py_buffer offsets
     if headers is not None:
-        bounds = memoryview(headers.offsets).cast("B").cast("i")
         first = headers.first
         header_keys, header_values = ColumnInput(headers.keys), ColumnInput(headers.values)
-        if first < 0 or first + row_count >= bounds.shape[0]:
+        PyObject_GetBuffer(headers.offsets, &offsets, PyBUF_SIMPLE)
+        bounds = <const int32_t *>offsets.buf
+    try:
+        if bounds != NULL and (first < 0 or first + row_count >= offsets.len // 4):
             raise ValueError(f"a column has no row {first + row_count}")
-    for row in range(row_count):
-        hashed = 0
-        for column in inputs:
-            hashed = xxh64(NULL, 0, ~hashed) if column is None else folded(hashed, column, row)
-        if header_keys is not None:
-            for entry in range(bounds[first + row], bounds[first + row + 1]):
-                hashed = folded(hashed, header_keys, entry)
-                hashed = folded(hashed, header_values, entry)
-        total += hashed
-    return total
+        for row in range(row_count):
+            hashed = 0
+            for column in inputs:
+                hashed = xxh64(NULL, 0, ~hashed) if column is None else folded(hashed, column, row)
+            if bounds != NULL:
+                for entry in range(bounds[first + row], bounds[first + row + 1]):
+                    hashed = folded(hashed, header_keys, entry)
+                    hashed = folded(hashed, header_values, entry)
+            total += hashed
+        return total
+    finally:
+        if bounds != NULL:
+            PyBuffer_Release(&offsets)
