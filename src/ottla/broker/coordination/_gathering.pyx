@@ -77,7 +77,7 @@ cdef class Gathering:
             reply, records, timers = command.decide(machine, now_ms)
         except Exception:  # It will be raised again, where it is dealt with.
             return False
-        if not records:
+        if records is None or not records.encoded:
             return False
         is_first = batch is None
         if is_first:

@@ -17,7 +17,7 @@ from ottla.machines.coordinator_machine import EncodedRecord, TransactionStamp
 from ottla.records.header import BatchHeader
 from ottla.runtime.rate_limited_log import FaultLog
 from ottla.runtime.world import World
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import NO_ERROR, ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
@@ -206,7 +206,7 @@ class CoordinatorLog:
         if error:
             return _AS_COORDINATOR.get(error, error)
         self.partition.traffic.bytes_in += size
-        return ErrorCode.NONE
+        return NO_ERROR
 
     @property
     def _cannot_append(self) -> ErrorCode:
@@ -214,7 +214,7 @@ class CoordinatorLog:
         state = self.partition.state
         if state is None:
             return ErrorCode.NOT_COORDINATOR
-        return ErrorCode.NONE if state.has_enough_replicas else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return NO_ERROR if state.has_enough_replicas else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     # PendingOutcome for the commit
 

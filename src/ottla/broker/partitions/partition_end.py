@@ -16,7 +16,7 @@ from ottla.log.errors import STORAGE_PROBLEMS
 from ottla.log.outcomes import Appended
 from ottla.log.producer_state import AppendOrigin
 from ottla.records.header import BatchHeader, ChecksumMismatch
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import NO_ERROR, ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.held_partitions import Partitions
@@ -59,7 +59,7 @@ def append_made_here(
     except Exception as problem:
         return on_failed(partitions, partition, problem).error
     partitions.has_news_for_checkpoints = True
-    return ErrorCode.NONE
+    return NO_ERROR
 
 
 def on_failed(partitions: "Partitions", partition: Partition, problem: Exception) -> Appended:

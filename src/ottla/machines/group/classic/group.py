@@ -17,13 +17,14 @@ of that with their next request, and join anew.
 
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from typing import Final
 
 from ottla.base.ids import Uuid
 from ottla.machines.coordinator_machine import CoordinatorRecord, Waiter
 from ottla.machines.group.classic.member import ClassicMember, Protocol
 from ottla.machines.group.embedded import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from ottla.machines.group.records import group_forgotten
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import NO_ERROR, ErrorCode
 from ottla.wire.messages import DescribeGroupsResponse, GroupMetadataValue, JoinGroupResponse
 
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
@@ -35,6 +36,11 @@ class ClassicState(Enum):
     COMPLETING_REBALANCE = "CompletingRebalance"
     STABLE = "Stable"
     DEAD = "Dead"
+
+
+# For what is done for every commit: see `NO_ERROR`.
+_EMPTY: Final = ClassicState.EMPTY
+_COMPLETING_REBALANCE: Final = ClassicState.COMPLETING_REBALANCE
 
 
 class ClassicGroup:
@@ -263,7 +269,7 @@ class ClassicGroup:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if known != member_id:
                 return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+        return NO_ERROR if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def check_commit(
         self,
@@ -276,8 +282,8 @@ class ClassicGroup:
         partitions: Iterable[tuple[Uuid, int]] = (),
     ) -> ErrorCode:
         """Whether a commit is taken. With no generation it is an admin's, or of a consumer that assigns itself."""
-        if generation < 0 and self.is_empty:
-            return ErrorCode.NONE
+        if generation < 0 and self.state is _EMPTY:
+            return NO_ERROR
         if generation >= 0 or member_id or instance_id is not None:
             error = self.check_member(member_id, instance_id)
             if error:
@@ -286,9 +292,9 @@ class ClassicGroup:
                 return ErrorCode.ILLEGAL_GENERATION
         elif not is_transactional and not self.is_empty:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        if not is_transactional and self.state is ClassicState.COMPLETING_REBALANCE:
+        if not is_transactional and self.state is _COMPLETING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS
-        return ErrorCode.NONE
+        return NO_ERROR
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
         """Every client gets it."""
