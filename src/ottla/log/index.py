@@ -275,10 +275,11 @@ class TimeIndex(_SparseIndex):
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
         """Adds an entry if it tells of a later time than the last one does."""
-        last_timestamp, last_offset = self.last_entry
-        assert offset >= last_offset, f"{self._path}: offset {offset} is before the last"
+        relative = offset - self._base_offset
+        last_timestamp, last_relative = self._last or (-1, 0)
+        assert relative >= last_relative, f"{self._path}: offset {offset} is before the last"
         if timestamp > last_timestamp:
-            self._append_raw(timestamp, offset - self._base_offset)
+            self._append_raw(timestamp, relative)
 
     def entry(self, slot: int) -> tuple[int, int]:
         timestamp, relative = self._raw(slot)

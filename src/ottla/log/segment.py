@@ -161,10 +161,10 @@ class Segment(SegmentFiles):
     def index_one(self, size: int, last_offset: int, max_timestamp: int, position: int) -> None:
         known = self._known_max_timestamp or self.max_timestamp
         if max_timestamp > known[0]:
-            self._known_max_timestamp = max_timestamp, last_offset
+            known = self._known_max_timestamp = max_timestamp, last_offset
         if self._bytes_since_index_entry > self._index_interval_bytes:
             self.offset_index.append(last_offset, position)
-            self.time_index.maybe_append(*self.max_timestamp)
+            self.time_index.maybe_append(*known)
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size
 

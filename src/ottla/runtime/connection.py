@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import RemoteProtocolError
-from ottla.base.lent import Lent, give_back, lend
+from ottla.base.lent import Lent, give_back
 from ottla.base.ports import Buffer, Transport
 from ottla.runtime.attribution import WORK
 from ottla.runtime.large_requests.large_frames import decode_large
@@ -96,7 +96,7 @@ class Connection:
                 self._receive_rest()
             elif count := self._transport.receive_into(server.scratch):
                 try:
-                    self._frames.take(lend(server.scratch[:count]), self._handle)
+                    self._frames.take(server.lent_scratch[:count], self._handle)
                 finally:
                     give_back(server.scratch, count)
             else:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from ottla.base.lent import lend
 from ottla.base.ports import Listener, Network, Timer, Timers, Transport, Workers
 from ottla.records.large_buffers import room_for
 from ottla.runtime.admission import AddressRates, Admission, ConnectionLimits, ConnectionRates
@@ -138,6 +139,7 @@ class Server:
         self.handle_unsupported = handle_unsupported
         self.limits = limits or Limits()
         self.scratch = room_for(_SCRATCH_BYTES)  # Takes no room before something is received into it.
+        self.lent_scratch = lend(self.scratch)  # The same bytes, as handlers get them.
         self.connections: dict[Connection, None] = {}
         self.paused: dict[Connection, None] = {}
         self.bytes_sent = 0

@@ -26,20 +26,15 @@ def division_of(api_key: int, request: Message) -> Division | None:
     """How the request is to be divided; None if it is handled as it is."""
     row = APIS.get(api_key)
     for division in row.divisions if row is not None else ():
-        if _has_more([request], division.asked, MOST_ENTRIES_AT_ONCE):
-            return division
+        owners: Sequence[Any] = (request,)
+        for name in division.asked:
+            entries: list[Any] = []
+            for owner in owners:
+                entries += getattr(owner, name) or ()
+                if len(entries) > MOST_ENTRIES_AT_ONCE:
+                    return division
+            owners = entries
     return None
-
-
-def _has_more(owners: Sequence[Any], asked: tuple[str, ...], most: int) -> bool:
-    """Whether there are more entries than that in the lists, at any depth."""
-    count = 0
-    for owner in owners:
-        entries = getattr(owner, asked[0]) or ()
-        count += len(entries)
-        if count > most or (len(asked) > 1 and _has_more(entries, asked[1:], most)):
-            return True
-    return False
 
 
 def divided(division: Division, request: Message) -> Iterator[Message | None]:
