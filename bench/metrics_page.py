@@ -1,5 +1,7 @@
 """The metrics page of a node with very many partitions and groups: its processor time, and the loop's longest stall.
 
+Partitions have different numbers of records, and every other group is behind, so few lines say the same.
+
 python bench/metrics_page.py [--partitions 10000] [--groups 1000] [--pages 10]
 """
 
@@ -13,7 +15,7 @@ from urllib.request import urlopen
 
 from compare import print_table
 
-from ottla import Admin, NewTopic
+from ottla import Admin, NewTopic, Producer
 from ottla.base.ids import TopicPartition
 from ottla.testing.node import RunningNode
 
@@ -31,12 +33,23 @@ def fill(bootstrap: str, partitions: int, groups: int) -> None:
     with Admin(bootstrap_servers=bootstrap, request_timeout_ms=300_000, default_api_timeout_ms=300_000) as admin:
         for topic in range(TOPICS):
             admin.create_topics([NewTopic(f"topic-{topic}", partitions // TOPICS)]).raise_first()
+        with Producer(bootstrap_servers=bootstrap, linger_ms=100, request_timeout_ms=300_000) as producer:
+            for topic in range(TOPICS):
+                for partition in range(partitions // TOPICS):
+                    for _ in range(records_of(topic, partition)):
+                        producer.send(f"topic-{topic}", b"a record", partition=partition)
         for group in range(groups):
             numbers = [group * OFFSETS_OF_A_GROUP + one for one in range(OFFSETS_OF_A_GROUP)]
-            places = [
-                TopicPartition(f"topic-{one % TOPICS}", one // TOPICS % (partitions // TOPICS)) for one in numbers
-            ]
-            admin.alter_consumer_group_offsets(f"group-{group}", dict.fromkeys(places, 0)).raise_first()
+            places = [(one % TOPICS, one // TOPICS % (partitions // TOPICS)) for one in numbers]
+            offsets = {
+                TopicPartition(f"topic-{topic}", partition): records_of(topic, partition) // (1 + group % 2)
+                for topic, partition in places
+            }
+            admin.alter_consumer_group_offsets(f"group-{group}", offsets).raise_first()
+
+
+def records_of(topic: int, partition: int) -> int:
+    return 2 + (7 * partition + topic) % 23
 
 
 def sample(page: str, name: str) -> float:

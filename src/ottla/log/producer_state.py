@@ -302,6 +302,11 @@ class ProducerState:
         return AbortedTransaction(completed.producer_id, completed.first_offset, completed.last_offset, stable)
 
     @property
+    def has_transactions(self) -> bool:
+        """Whether one is open, or has a marker that the high watermark has not passed: or else the log is stable."""
+        return bool(self._ongoing or self.unreplicated)
+
+    @property
     def first_undecided_offset(self) -> int | None:
         """Where the oldest open transaction begins."""
         return next(iter(self._ongoing), None)

@@ -59,13 +59,12 @@ class Exposition:
             self.add(name, kind, some)
             yield self.take()
 
-    def add_column(self, name: str, kind: str, labels: Sequence[str], values: Sequence[int]) -> Iterator[str]:
-        """As `add_in_pieces`, for whole numbers beside labels as text: the quickest way."""
+    def add_column(self, name: str, kind: str, labels: Sequence[str], values: Sequence[float]) -> Iterator[str]:
+        """As `add_in_pieces`, for numbers beside labels as text, each with a space behind it: the quickest way."""
         for start in range(0, len(labels), _LINES_A_PIECE):
             self.head(name, kind)
             end = start + _LINES_A_PIECE
-            pairs = zip(labels[start:end], values[start:end], strict=True)
-            self._lines.append("".join([f"{name}{label} {value}\n" for label, value in pairs]))
+            self._lines.append(_column(name, labels[start:end], values[start:end]))
             yield self.take()
 
     def counter(self, name: str, value: float, **labels: str) -> None:
@@ -78,6 +77,21 @@ class Exposition:
         """What has been added since the last time."""
         lines, self._lines = self._lines, []
         return "".join(lines)
+
+
+def _column(name: str, labels: Sequence[str], values: Sequence[float]) -> str:
+    """A line for each. Nothing is made for a line but its number, and not even that where all numbers are the same, as
+    they often are: joined, 200,000 lines take a fifth of the time that a format for each of them takes."""
+    first = values[0]
+    if values.count(first) == len(values):
+        between = f"{first}\n{name}"
+        return f"{name}{between.join(labels)}{first}\n"
+    parts = [f"\n{name}"] * (3 * len(labels))
+    parts[0] = name
+    parts[1::3] = labels
+    parts[2::3] = map(str, values)
+    parts.append("\n")
+    return "".join(parts)
 
 
 def label_text(labels: Labels) -> str:

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from ottla.node.metrics.group_lags import EndsOverTime, GroupLags, Lag
+from ottla.node.metrics.group_lags import EndsOverTime, GroupLags
 from ottla.node.metrics.group_metrics import group_metrics
 from ottla.node.metrics.node_watch import NodeWatch
 from ottla.runtime.exposition import Exposition
@@ -23,7 +23,9 @@ class Scene:
         led = SimpleNamespace(
             machine=SimpleNamespace(groups={}, offsets=SimpleNamespace(each=lambda: iter(self.committed)))
         )
-        own = SimpleNamespace(is_leader=True, log=SimpleNamespace(high_watermark=15, log_start_offset=0, segments=[]))
+        own = SimpleNamespace(
+            is_leader=True, state=object(), log=SimpleNamespace(high_watermark=15, log_start_offset=0, segments=[])
+        )
         self.broker = SimpleNamespace(
             clock=SimpleNamespace(now_ms=lambda: self.now_ms),
             config=SimpleNamespace(integer=lambda _name: most),
@@ -120,7 +122,11 @@ def test_ends_over_time_are_few_and_between_two_of_them_time_is_shared_out() -> 
 
 
 def test_a_group_that_has_nothing_to_read_is_not_behind() -> None:
-    assert Lag("readers", "orders", 0, 20, 15).records == 0
+    scene = Scene()
+    scene.committed[0] = ("readers", "orders", 0, 20)
+    page = scene.page()
+    assert 'kafka_consumergroup_lag{consumergroup="readers",topic="orders",partition="0"} 0\n' in page
+    assert 'lag_seconds{consumergroup="readers",topic="orders",partition="0"} 0\n' in page
 
 
 def test_stalls_and_idle_time_are_of_the_last_minute() -> None:

@@ -16,7 +16,7 @@ from ottla.log.producer_state import ProducerState
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.quota.limits import TokenBuckets
 from ottla.machines.quota.rates import Windows
-from ottla.node.metrics.group_lags import GroupLags, Lag
+from ottla.node.metrics.group_lags import GroupLags
 from ottla.node.metrics.group_metrics import group_metrics
 from ottla.node.metrics.metric_help import METRIC_HELP
 from ottla.node.metrics.node_health import DiskState
@@ -98,7 +98,8 @@ def exported(bean: str) -> str:
     return f"{domain.replace('.', '_')}_{type}_{name}".lower()
 
 
-NO_PRODUCERS = ProducerState()
+UNDECIDED = ProducerState()
+UNDECIDED.unreplicated = {11: 20}
 
 
 class Sessions:
@@ -116,10 +117,11 @@ def partition(name, *, leads=True, min_insync_replicas=1):
         high_watermark=14,
         log_end_offset=15,
         segments=[1, 2, 3],
-        producers=NO_PRODUCERS,
+        producers=UNDECIDED,
     )
     settings = SimpleNamespace(min_insync_replicas=min_insync_replicas)
-    return SimpleNamespace(name=name, is_leader=leads, log=log, settings=settings)
+    state = object() if leads else None
+    return SimpleNamespace(name=name, is_leader=leads, state=state, log=log, settings=settings)
 
 
 def a_page(isr_of_orders_0=(1,), min_insync_replicas=2):
@@ -326,7 +328,7 @@ def test_a_piece_of_a_large_page_has_few_lines():
         clock=SimpleNamespace(now_ms=lambda: 0),
     )
     lags = GroupLags(broker)
-    lags.all = lambda: iter([[Lag(f"group-{n // 10}", f"t-{n % 10}", n, 0, n % 3) for n in range(20_000)]])
+    lags.all = lambda: iter([[(f"group-{n // 10}", f"t-{n % 10}", n, 0, n % 3) for n in range(20_000)]])
     pieces = list(group_metrics(Exposition(), broker, lags))
     assert sum(piece.count("\n") for piece in pieces) > 80_000
     assert max(piece.count("\n") for piece in pieces) <= 5_002

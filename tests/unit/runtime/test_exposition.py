@@ -1,11 +1,16 @@
 import asyncio
+import gc
 import tracemalloc
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from ottla.runtime.exposition import Exposition, serve_metrics
+from ottla.runtime.http.pages import in_pieces
 from ottla.runtime.network import LoopNetwork
 from ottla.runtime.timers import LoopTimers
+from ottla.testing.clock import FixedClock
+from ottla.testing.step_timers import StepTimers
 
 
 def test_a_page_has_a_type_per_metric_and_a_line_per_sample() -> None:
@@ -32,6 +37,37 @@ def test_a_metric_of_very_many_samples_comes_in_pieces() -> None:
     assert text.startswith('# TYPE before gauge\nbefore 1\n# TYPE many gauge\nmany{number="0"} 0\n')
     assert text.endswith('many{number="4999"} 4999\n# TYPE after gauge\nafter 2\n')
     assert text.count("# TYPE many") == 1
+
+
+def test_a_column_has_a_line_for_each_label_whether_its_numbers_differ_or_not() -> None:
+    page = Exposition()
+    labels = [f'{{n="{n}"}} ' for n in range(5001)]
+    for values in ([7] * 5001, [1.5, *range(5000)]):
+        text = "".join(page.add_column("rows", "gauge", labels, values))
+        lines = [f"rows{label}{value}\n" for label, value in zip(labels, values, strict=True)]
+        assert text.removeprefix("# TYPE rows gauge\n") == "".join(lines)
+
+
+def test_a_page_is_let_go_when_it_is_made() -> None:
+    """Without the garbage collector: a page may have megabytes, and is asked for every few seconds."""
+
+    def pieces() -> Iterator[str]:
+        yield from ("one", "two")
+
+    clock = FixedClock()
+    timers = StepTimers(clock)
+    made: list[bytes] = []
+    page = pieces()
+    is_kept = weakref.ref(page)
+    gc.disable()
+    try:
+        in_pieces(timers, page, made.extend, lambda _problem: made.clear())
+        del page
+        while len(made) < 2:
+            timers.advance(1)
+        assert is_kept() is None
+    finally:
+        gc.enable()
 
 
 def test_other_work_is_done_between_two_pieces() -> None:

@@ -26,6 +26,7 @@ EncodedTopics = dict[str, dict[int, bytes]]
 
 _KINDS = (b"\0\0", b"\0\1")
 _int32 = Struct(">i").unpack
+_offset_of = Struct(">q").unpack_from
 # Version, offset, leader epoch, metadata's length (of none), commit timestamp; in version 4 then the number of tagged
 # fields, of which there is at most one, the topic's id, after its tag and size.
 _LATEST = Struct(">hqiBqBBB16s")
@@ -115,7 +116,7 @@ class EncodedOffsets:
         for group_id, topics in self.by_group.items():
             for topic, partitions in topics.items():
                 for partition, value in partitions.items():
-                    yield group_id, topic, partition, int.from_bytes(value[2:10], "big", signed=True)
+                    yield group_id, topic, partition, _offset_of(value, 2)[0]
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ Everything is bounded: how many partitions are watched, how many heads of batche
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ottla.base.ports import ColdRead
 from ottla.broker.partitions.cold_reads import warm
@@ -38,20 +38,8 @@ _LIST_OFFSETS_VERSION: Final = 7
 Name = tuple[str, int]
 
 
-class Lag(NamedTuple):
-    group_id: str
-    topic: str
-    partition: int
-    committed: int
-    end_offset: int
-
-    @property
-    def records(self) -> int:
-        return max(self.end_offset - self.committed, 0)
-
-    @property
-    def name(self) -> Name:
-        return self.topic, self.partition
+Lag = tuple[str, str, int, int, int]
+"""Group, topic, partition, committed offset, and where the partition ends. A bare tuple: a page may have 50,000."""
 
 
 class EndsOverTime:
@@ -73,11 +61,11 @@ class EndsOverTime:
 
     def age_ms(self, offset: int, now_ms: int) -> int | None:
         """Of the record at an offset; at least as old as it has been watched. None if it has not come yet."""
-        before: tuple[int, int] | None = None
+        before = self.samples[0]
+        if before[1] > offset:
+            return now_ms - before[0]
         for at_ms, end_offset in self.samples:
             if end_offset > offset:
-                if before is None:
-                    return now_ms - at_ms
                 part = (offset - before[1]) / (end_offset - before[1])
                 return int(now_ms - (before[0] + part * (at_ms - before[0])))
             before = at_ms, end_offset
@@ -98,14 +86,20 @@ class GroupLags:
     # What groups have committed, and where partitions end
 
     def all(self) -> Iterator[list[Lag]]:
-        """A list for each partition of `__consumer_offsets` that is coordinated here, with time in between."""
+        """In pieces, with time in between."""
+        partitions, ends = self._broker.partitions, self.ends
         for led in list(self._broker.coordinators.groups.active):
-            found = []
-            for group_id, topic, index, committed in led.machine.offsets.each():
-                end_offset = self.end_offset(topic, index)
-                if end_offset is not None:
-                    found.append(Lag(group_id, topic, index, committed, end_offset))
-            yield found
+            offsets = list(led.machine.offsets.each())
+            for start in range(0, len(offsets), _ROWS_A_PIECE):
+                found: list[Lag] = []
+                for group_id, topic, index, committed in offsets[start : start + _ROWS_A_PIECE]:
+                    name = topic, index
+                    partition = partitions.get(name)
+                    if partition is not None and partition.state is not None:
+                        found.append((group_id, topic, index, committed, partition.log.high_watermark))
+                    elif name in ends:
+                        found.append((group_id, topic, index, committed, ends[name]))
+                yield found
 
     def end_offset(self, topic: str, index: int) -> int | None:
         partition = self._broker.partitions.get((topic, index))
@@ -195,44 +189,41 @@ class GroupLags:
 
     # Seconds
 
-    def ages(self, lags: Sequence[Lag]) -> Iterator[list[tuple[int, float]]]:
-        """Each with the place of its lag, in pieces. What would have to be waited for is left out of this page, and
-        read for the next.
+    def ages(self, lags: Sequence[Lag], records: Sequence[int]) -> Iterator[tuple[list[int], list[float]]]:
+        """Places among `lags`, and the ages there in seconds, in pieces. `records` is by how many each is behind. What
+        would have to be waited for is left out of this page, and read for the next.
         """
-        broker, now_ms = self._broker, self._broker.clock.now_ms()
-        behind: list[tuple[int, int]] = []
-        for start in range(0, len(lags), _ROWS_A_PIECE):
-            current = []
-            for place in range(start, min(start + _ROWS_A_PIECE, len(lags))):
-                lag = lags[place]
-                if lag.end_offset > lag.committed:
-                    behind.append((lag.committed - lag.end_offset, place))
-                else:
-                    current.append((place, 0.0))
-            yield current
-        behind.sort()
+        broker, watched, now_ms = self._broker, self.watched, self._broker.clock.now_ms()
+        current = [place for place, behind in enumerate(records) if not behind]
+        yield current, [0] * len(current)
+        most_first = sorted(
+            (place for place, behind in enumerate(records) if behind), key=records.__getitem__, reverse=True
+        )
+        yield [], []
         cold: list[ColdRead] = []
-        found: list[tuple[int, float]] = []
+        places: list[int] = []
+        ages: list[float] = []
         looked_up = 0
-        for count, (_, place) in enumerate(behind, 1):
-            lag = lags[place]
-            name = lag.name
+        for count, place in enumerate(most_first, 1):
+            _, topic, index, committed, _ = lags[place]
+            name = topic, index
             age_ms: int | None = None
             is_full = not count % _ROWS_A_PIECE
             if looked_up < MOST_LOOKED_UP:
                 partition = broker.partitions.get(name)
                 if partition is not None and partition.is_leader:
                     looked_up += 1
-                    age_ms = self._looked_up(partition, lag.committed, now_ms, cold)
+                    age_ms = self._looked_up(partition, committed, now_ms, cold)
                     is_full = is_full or not looked_up % _LOOKED_UP_A_PIECE
-            if age_ms is None and name in self.watched:
-                age_ms = self.watched[name].age_ms(lag.committed, now_ms)
+            if age_ms is None and (ends := watched.get(name)) is not None:
+                age_ms = ends.age_ms(committed, now_ms)
             if age_ms is not None:
-                found.append((place, max(age_ms, 0) / 1000))
+                places.append(place)
+                ages.append(0 if age_ms < 0 else age_ms / 1000 if age_ms % 1000 else age_ms // 1000)
             if is_full:
-                yield found
-                found = []
-        yield found
+                yield places, ages
+                places, ages = [], []
+        yield places, ages
         if cold:
             warm(broker.world.workers, cold, lambda _: None)
 

@@ -10,16 +10,15 @@ from typing import Final
 from ottla.broker.broker import Broker
 from ottla.machines.group.membership import Group
 from ottla.node.metrics.group_lags import GroupLags, Lag
-from ottla.runtime.exposition import Exposition
+from ottla.runtime.exposition import Exposition, escaped
 
 _ROWS_A_PIECE: Final = 2_000
-_NONE: Final = (0, 0)
 
 
 def group_metrics(page: Exposition, broker: Broker, lags: GroupLags) -> Iterator[str]:
     groups = [group for led in list(broker.coordinators.groups.active) for group in led.machine.groups.values()]
-    members = ((_labels(group.group_id), len(group.members)) for group in groups)
-    yield from page.add_in_pieces("kafka_consumergroup_members", "gauge", members)
+    ids = [f'{{consumergroup="{escaped(group.group_id)}"}} ' for group in groups]
+    yield from page.add_column("kafka_consumergroup_members", "gauge", ids, [len(group.members) for group in groups])
     _add_coordinator(page, broker, groups)
     found: list[Lag] = []
     for some in lags.all():
@@ -28,31 +27,45 @@ def group_metrics(page: Exposition, broker: Broker, lags: GroupLags) -> Iterator
     most = broker.config.integer("ottla.metrics.max.group.partitions")
     left_out = max(len(found) - most, 0)
     if left_out:
-        found = sorted(found, key=lambda lag: -lag.records)[:most]
+        found = sorted(found, key=_smallest_lag_last)[:most]
         yield ""
     page.gauge("ottla_consumergroup_partitions_left_out", left_out)
     prefix = "kafka_consumergroup_"
     labels: list[str] = []
     records: list[int] = []
-    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    of_topics: dict[tuple[str, str], int] = {}
+    topic_labels: list[str] = []
+    offset_sums: list[int] = []
+    lag_sums: list[int] = []
+    last_group, group = None, ""
     for start in range(0, len(found), _ROWS_A_PIECE):
-        for lag in found[start : start + _ROWS_A_PIECE]:
-            group_id, topic, partition, committed, end_offset = lag
+        for group_id, topic, partition, committed, end_offset in found[start : start + _ROWS_A_PIECE]:
             behind = end_offset - committed if end_offset > committed else 0
-            labels.append(_labels(group_id, topic, partition))
+            if group_id != last_group:
+                last_group, group = group_id, escaped(group_id)
+            labels.append(f'{{consumergroup="{group}",topic="{topic}",partition="{partition}"}} ')
             records.append(behind)
-            of_topic = sums.get((group_id, topic), _NONE)
-            sums[group_id, topic] = of_topic[0] + committed, of_topic[1] + behind
+            place = of_topics.setdefault((group_id, topic), len(offset_sums))
+            if place == len(offset_sums):
+                topic_labels.append(f'{{consumergroup="{group}",topic="{topic}"}} ')
+                offset_sums.append(committed)
+                lag_sums.append(behind)
+            else:
+                offset_sums[place] += committed
+                lag_sums[place] += behind
         yield page.take()
-    yield from page.add_column(prefix + "current_offset", "gauge", labels, [lag.committed for lag in found])
+    yield from page.add_column(prefix + "current_offset", "gauge", labels, [lag[3] for lag in found])
     yield from page.add_column(prefix + "lag", "gauge", labels, records)
-    of_topics = [_labels(group_id, topic) for group_id, topic in sums]
-    yield page.take()
-    yield from page.add_column(prefix + "current_offset_sum", "gauge", of_topics, [one for one, _ in sums.values()])
-    yield from page.add_column(prefix + "lag_sum", "gauge", of_topics, [behind for _, behind in sums.values()])
-    for ages in lags.ages(found):
-        samples = ((labels[place], age_s) for place, age_s in ages)
-        yield from page.add_in_pieces("ottla_consumergroup_lag_seconds", "gauge", samples)
+    yield from page.add_column(prefix + "current_offset_sum", "gauge", topic_labels, offset_sums)
+    yield from page.add_column(prefix + "lag_sum", "gauge", topic_labels, lag_sums)
+    for places, ages in lags.ages(found, records):
+        at_places = [labels[place] for place in places]
+        yield from page.add_column("ottla_consumergroup_lag_seconds", "gauge", at_places, ages)
+
+
+def _smallest_lag_last(lag: Lag) -> int:
+    _, _, _, committed, end_offset = lag
+    return committed - end_offset
 
 
 def _add_coordinator(page: Exposition, broker: Broker, groups: list[Group]) -> None:
@@ -70,12 +83,3 @@ def _add_coordinator(page: Exposition, broker: Broker, groups: list[Group]) -> N
         "gauge",
         [({"state": state}, loaded.count(state)) for state in ("loading", "active")],
     )
-
-
-def _labels(group_id: str, topic: str | None = None, index: int | None = None) -> str:
-    group_id = group_id.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    if topic is None:
-        return f'{{consumergroup="{group_id}"}}'
-    if index is None:
-        return f'{{consumergroup="{group_id}",topic="{topic}"}}'
-    return f'{{consumergroup="{group_id}",topic="{topic}",partition="{index}"}}'

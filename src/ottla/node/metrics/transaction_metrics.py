@@ -5,7 +5,6 @@ partitions that are coordinated now.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
 from ottla.base.ids import TopicPartition
 from ottla.broker.broker import Broker
@@ -16,7 +15,6 @@ from ottla.runtime.exposition import Exposition
 _LATE_AFTER_MS = 300_000
 """Kafka's allowance: a transaction is late when its longest possible timeout has been over for five minutes."""
 _MOST_HANGING = 100
-_PARTITIONS_A_PIECE = 2_000
 
 _SHOWN = (
     TransactionState.EMPTY,
@@ -28,12 +26,7 @@ _SHOWN = (
 )
 
 
-def transaction_metrics(page: Exposition, broker: Broker) -> Iterator[str]:
-    _add_coordinator(page, broker)
-    yield from _producers(page, broker)
-
-
-def _add_coordinator(page: Exposition, broker: Broker) -> None:
+def add_transactions(page: Exposition, broker: Broker) -> None:
     transactions = broker.coordinators.transactions
     active = list(transactions.active)
     times_ms = [led.load_time_ms for led in active] or [0]
@@ -47,37 +40,34 @@ def _add_coordinator(page: Exposition, broker: Broker) -> None:
     page.add("ottla_transactional_ids", "gauge", [({"state": state.public_name}, counts[state]) for state in _SHOWN])
 
 
-def _producers(page: Exposition, broker: Broker) -> Iterator[str]:
-    prefix = "kafka_server_replicamanager_"
-    partitions = list(broker.partitions.values())
-    producers = 0
-    silent: list[tuple[TopicPartition, int]] = []
-    for start in range(0, len(partitions), _PARTITIONS_A_PIECE):
-        for partition in partitions[start : start + _PARTITIONS_A_PIECE]:
-            if (count := len(partition.log.producers)) > 0:
-                producers += count
-                if (since_ms := _open_since_ms(partition)) is not None:
-                    silent.append((partition.name, since_ms))
-        yield page.take()
-    page.gauge(prefix + "produceridcount", producers)
-    late_since_ms = broker.clock.now_ms() - broker.config.integer("transaction.max.timeout.ms") - _LATE_AFTER_MS
-    late = [name for name, since_ms in silent if since_ms < late_since_ms]
-    page.gauge(prefix + "partitionswithlatetransactionscount", len(late))
-    longest_ms = max((broker.clock.now_ms() - since_ms for _, since_ms in silent), default=0)
-    page.gauge("ottla_transaction_open_seconds_max", max(longest_ms, 0) / 1000)
-    page.add(
-        "ottla_transactions_hanging",
-        "gauge",
-        [({"topic": topic, "partition": str(index)}, 1) for topic, index in late[:_MOST_HANGING]],
-    )
-    yield page.take()
+class OpenTransactions:
+    """Producers of the partitions of a node, and which of their transactions are open and silent."""
 
+    def __init__(self) -> None:
+        self.producers = 0
+        self._silent: list[tuple[TopicPartition, int]] = []
 
-def _open_since_ms(partition: Partition) -> int | None:
-    """Since when the oldest open transaction of a partition that is led here has been silent (KIP-664)."""
-    producers = partition.log.producers
-    first_offset = producers.first_undecided_offset if partition.is_leader else None
-    if first_offset is None:
-        return None
-    (oldest,) = (one for one in producers if one.current_txn_first_offset == first_offset)
-    return oldest.last_timestamp if oldest.last_timestamp > 0 else None
+    def note(self, partition: Partition) -> None:
+        """For each partition that has transactions."""
+        producers = partition.log.producers
+        first_offset = producers.first_undecided_offset if partition.is_leader else None
+        if first_offset is not None:
+            (oldest,) = (one for one in producers if one.current_txn_first_offset == first_offset)
+            if oldest.last_timestamp > 0:
+                self._silent.append((partition.name, oldest.last_timestamp))
+
+    def add_to(self, page: Exposition, broker: Broker) -> None:
+        """Silent is a transaction since its last record or marker (KIP-664)."""
+        prefix = "kafka_server_replicamanager_"
+        page.gauge(prefix + "produceridcount", self.producers)
+        now_ms = broker.clock.now_ms()
+        late_since_ms = now_ms - broker.config.integer("transaction.max.timeout.ms") - _LATE_AFTER_MS
+        late = [name for name, since_ms in self._silent if since_ms < late_since_ms]
+        page.gauge(prefix + "partitionswithlatetransactionscount", len(late))
+        longest_ms = max((now_ms - since_ms for _, since_ms in self._silent), default=0)
+        page.gauge("ottla_transaction_open_seconds_max", max(longest_ms, 0) / 1000)
+        page.add(
+            "ottla_transactions_hanging",
+            "gauge",
+            [({"topic": topic, "partition": str(index)}, 1) for topic, index in late[:_MOST_HANGING]],
+        )
