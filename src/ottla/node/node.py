@@ -363,7 +363,10 @@ class Node:
         mutations = self._controller.mutation_buckets
         if self.broker is None:
             return controller_metrics_page(self._metadata.image, self._requests, self._metadata, mutations, self.watch)
-        return metrics_page(self.broker, self._requests, self._metadata, mutations, self.watch)
+        is_controller = self.config.is_controller
+        return metrics_page(
+            self.broker, self._requests, self._metadata, mutations, self.watch, is_controller=is_controller
+        )
 
     def _on_settings(self, values: Values, changed: frozenset[str]) -> None:
         assert self._server is not None

@@ -124,7 +124,7 @@ def partition(name, *, leads=True, min_insync_replicas=1):
     return SimpleNamespace(name=name, is_leader=leads, state=state, log=log, settings=settings)
 
 
-def a_page(isr_of_orders_0=(1,), min_insync_replicas=2):
+def a_page(isr_of_orders_0=(1,), min_insync_replicas=2, is_controller=True):
     """Broker 1 leads orders-0, whose ISR is too small, and follows in orders-1; nobody leads orders-2."""
     image = MetadataImage()
     image.replay(RegisterBrokerRecord(broker_id=1, fenced=False))
@@ -183,7 +183,8 @@ def a_page(isr_of_orders_0=(1,), min_insync_replicas=2):
     requests.on_connection("PLAINTEXT", 1)
     requests.on_refused("max.connections")
     metadata = SimpleNamespace(is_active=True, committed_offset=100, last_timestamp_ms=1234)
-    return "".join(metrics_page(broker, requests, metadata, TokenBuckets(Windows())))
+    pieces = metrics_page(broker, requests, metadata, TokenBuckets(Windows()), is_controller=is_controller)
+    return "".join(pieces)
 
 
 @pytest.fixture(scope="module")
@@ -302,6 +303,14 @@ def test_a_partition_with_few_replicas_needs_no_more_than_it_has():
     page = a_page(isr_of_orders_0=(1, 2), min_insync_replicas=3)
     assert value(page, 'kafka_cluster_partition_underminisr{topic="orders",partition="0"}') == 0
     assert value(page, 'kafka_cluster_partition_atminisr{topic="orders",partition="0"}') == 1
+
+
+def test_only_controllers_tell_of_the_controller():
+    """As in Kafka. What a broker knows of the metadata, it tells under the names of Kafka's brokers."""
+    page = a_page(is_controller=False)
+    assert "kafka_controller_" not in page
+    assert value(page, "kafka_server_broker_metadata_metrics_last_applied_record_offset") == 99
+    assert value(page, "kafka_server_broker_metadata_metrics_last_applied_record_timestamp") == 1234
 
 
 def test_a_histogram_forgets_nothing_when_quantiles_do():

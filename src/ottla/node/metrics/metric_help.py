@@ -4,6 +4,7 @@ from typing import Final
 
 _TOPIC: Final = "kafka_server_brokertopicmetrics_"
 _REPLICAS: Final = "kafka_server_replicamanager_"
+_APPLIED: Final = "kafka_server_broker_metadata_metrics_last_applied_record_"
 _CONTROLLER: Final = "kafka_controller_kafkacontroller_"
 _SOCKETS: Final = "kafka_server_socket_server_metrics_"
 _REQUESTS: Final = "kafka_network_requestmetrics_"
@@ -78,6 +79,9 @@ METRIC_HELP: Final[dict[str, str]] = {
     _CLEANER + "max_compaction_delay_secs": "How long compaction is overdue by max.compaction.lag.ms.",
     _CLEANER + "deadthreadcount": "Cleaners that are not started again; there are none.",
     # Topics, as kafka_exporter tells of them
+    _APPLIED + "offset": "Last offset of the metadata log that this broker acts on.",
+    _APPLIED + "timestamp": "When that record was written, ms since 1970.",
+    _APPLIED + "lag_ms": "How long ago that was.",
     "kafka_brokers": "Brokers of the cluster that are not fenced.",
     "kafka_broker_info": "This broker and its address.",
     "kafka_topic_partitions": "Partitions of a topic, reported by the leader of its first one.",

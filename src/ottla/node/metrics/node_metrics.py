@@ -62,8 +62,13 @@ def metrics_page(
     metadata: MetadataProgress,
     mutations: TokenBuckets,
     watch: NodeWatch | None = None,
+    *,
+    is_controller: bool = True,
 ) -> Iterator[str]:
-    """In pieces, none of which takes long: the node has more to do, and a metric of every partition is a lot."""
+    """In pieces, none of which takes long: the node has more to do, and a metric of every partition is a lot.
+
+    As in Kafka, `kafka_controller_…` is of controllers alone; `is_controller`: the node is one too.
+    """
     page = Exposition(METRIC_HELP)
     yield from _traffic(page, broker)
     _add_requests(page, requests)
@@ -71,8 +76,9 @@ def metrics_page(
     yield from partition_metrics(page, broker)
     _add_cleaner(page, broker)
     yield page.take()
-    yield from _controller(page, broker.image, metadata)
-    _add_broker(page, broker)
+    if is_controller:
+        yield from _controller(page, broker.image, metadata)
+    _add_broker(page, broker, metadata)
     yield from group_metrics(page, broker, GroupLags(broker) if watch is None or watch.lags is None else watch.lags)
     add_transactions(page, broker)
     yield page.take()
@@ -81,7 +87,7 @@ def metrics_page(
     _add_waiting(page, broker)
     if watch is not None:
         yield from client_metrics_page(page, broker.client_metrics, broker.clock.now_ms())
-        add_quorum(page, watch)
+        add_quorum(page, watch, is_controller=is_controller)
         add_node(page, watch, requests.now_ms() / 1000)
     _add_process(page)
     yield page.take()
@@ -100,7 +106,7 @@ def controller_metrics_page(
     yield from _controller(page, image, metadata)
     yield from mutation_quotas(page, mutations, requests.now_ms())
     if watch is not None:
-        add_quorum(page, watch)
+        add_quorum(page, watch, is_controller=True)
         add_node(page, watch, requests.now_ms() / 1000)
     _add_process(page)
     yield page.take()
@@ -262,8 +268,12 @@ def _controller(page: Exposition, image: MetadataImage, metadata: MetadataProgre
     yield page.take()
 
 
-def _add_broker(page: Exposition, broker: Broker) -> None:
-    """As kafka_exporter tells of brokers."""
+def _add_broker(page: Exposition, broker: Broker, metadata: MetadataProgress) -> None:
+    """What Kafka's brokers tell of their metadata, and kafka_exporter of brokers."""
+    prefix = "kafka_server_broker_metadata_metrics_last_applied_record_"
+    page.gauge(prefix + "offset", metadata.committed_offset - 1)
+    page.gauge(prefix + "timestamp", metadata.last_timestamp_ms)
+    page.gauge(prefix + "lag_ms", max(broker.clock.now_ms() - metadata.last_timestamp_ms, 0))
     brokers = broker.image.brokers.by_id
     page.gauge("kafka_brokers", sum(not one.fenced for one in brokers.values()))
     known = brokers.get(broker.identity.node_id)

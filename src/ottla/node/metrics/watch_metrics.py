@@ -12,7 +12,7 @@ _CHANNEL: Final = "kafka_server_raftchannelmetrics_"
 NOBODY: Final = -1
 
 
-def add_quorum(page: Exposition, watch: NodeWatch) -> None:
+def add_quorum(page: Exposition, watch: NodeWatch, *, is_controller: bool) -> None:
     metadata = watch.metadata
     if metadata is None:
         return
@@ -29,7 +29,8 @@ def add_quorum(page: Exposition, watch: NodeWatch) -> None:
     average_ms, most_ms = watch.commit_latency_ms()
     page.gauge(_RAFT + "commit_latency_avg", average_ms)
     page.gauge(_RAFT + "commit_latency_max", most_ms)
-    page.counter("kafka_controller_controllerstats_uncleanleaderelections_total", watch.unclean_elections)
+    if is_controller:
+        page.counter("kafka_controller_controllerstats_uncleanleaderelections_total", watch.unclean_elections)
     if watch.connections is not None:
         traffic = watch.connections.traffic("raft")
         page.counter(_CHANNEL + "incoming_byte_total", traffic.bytes_in)
