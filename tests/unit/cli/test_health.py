@@ -111,7 +111,9 @@ def test_fenced_brokers_are_named() -> None:
 
 def test_a_controller_that_is_silent_and_how_many_more_may_be_lost() -> None:
     admin = StandInAdmin()
-    admin.voters[2] = admin.voter(2, fetched_ms=NOW_MS - 60_000)
+    admin.voters[2] = admin.voter(2, fetched_ms=NOW_MS - 2_000)
+    assert looked_at(admin)["quorum"][0] == OK
+    admin.voters[2] = admin.voter(2, fetched_ms=NOW_MS - 4_000)
     level, what = looked_at(admin)["quorum"]
     assert level == PROBLEM
     assert what.endswith("silent: 2; one more loss stops the cluster")
