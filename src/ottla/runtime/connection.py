@@ -402,9 +402,14 @@ class Connection:
         return self._awaits_writable
 
     def hang_up(self, problem: RemoteProtocolError) -> None:
+        """Closes the connection. The replies that are ready leave first, as far as the socket takes them at once: what
+        came before a bad request is not its fault, and Kafka has answered it by then."""
         if self.session.client.is_open:
             self.server.refused(self.session.client, problem)
-            self.close()
+            try:
+                self.send_ready()
+            finally:
+                self.close()
 
     def close(self) -> None:
         client = self.session.client

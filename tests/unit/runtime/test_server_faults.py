@@ -227,6 +227,17 @@ def test_a_refusal_hangs_up_without_being_a_fault(is_later: bool) -> None:
     assert scene.metrics.refused == {"RefusedRequest": 1}
 
 
+@pytest.mark.parametrize("bad", [b"\x00\x00\x00\x04rubb", b"\xff\xff\xff\xff"])
+def test_replies_that_are_ready_leave_before_the_connection_of_a_bad_request_is_closed(bad: bytes) -> None:
+    scene = Scene()
+    scene.handle = answering
+    client = scene.connect()
+    client.end.send(client.bytes_of(METADATA, METADATA) + bad)
+    scene.network.run()
+    assert [asked for asked, _ in client.replies()] == [0, 1]
+    assert client.end.is_closed
+
+
 def test_a_timer_that_breaks_fails_the_request_that_set_it() -> None:
     scene = Scene()
     timers = StepTimers(FixedClock())
