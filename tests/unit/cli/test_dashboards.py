@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import promql_parser
 import pytest
 
 from ottla.cli.dashboards.alerts import ALERTS
@@ -33,8 +34,33 @@ def test_an_expression_is_about_metrics_that_there_are(where: str, expression: s
     named = metrics_in(expression)
     assert named or expression == 'up{job="ottla"} == 0'
     assert {re.sub("_bucket$", "", name) for name in named} <= METRIC_HELP.keys()
-    for opening, closing in ("()", "{}", "[]"):
-        assert expression.count(opening) == expression.count(closing)
+
+
+@pytest.mark.parametrize(("where", "expression"), EXPRESSIONS, ids=[where for where, _ in EXPRESSIONS])
+def test_an_expression_is_promql(where: str, expression: str) -> None:
+    parse_promql(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("sum by (topic kafka_brokers)", "invalid promql"),
+        ("rte(kafka_brokers[5m])", "unknown function"),
+        ("rate(kafka_brokers)", "expected type"),
+        ("kafka_brokers{topic=orders}", "in label matching"),
+        ("histogram_quantile(sum(kafka_brokers), 0.9)", "expected type"),
+        ("kafka_brokers > > 1", "invalid promql"),
+        ("kafka_brokers{, topic", "inside braces"),
+    ],
+)
+def test_a_typing_error_in_an_expression_is_found(expression: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        parse_promql(expression)
+
+
+def parse_promql(expression: str) -> None:
+    """As Prometheus gets it. A variable is `metric, label`, of which Grafana asks for the metric."""
+    promql_parser.parse(re.sub(r", \w+$", "", expression).replace("$__rate_interval", "5m"))
 
 
 def test_panels_of_a_dashboard_lie_side_by_side() -> None:
