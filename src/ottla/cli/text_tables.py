@@ -22,8 +22,9 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     """The end of a complaint about a name that there is not; nothing if none is near."""
     from difflib import get_close_matches  # only a mistyped name pays for it
 
-    nearest = get_close_matches(name, list(names), n=1)
-    return f" (did you mean {nearest[0]}?)" if nearest else ""
+    by_letters = {one.lstrip("-"): one for one in names}  # The dashes of options make none alike.
+    nearest = get_close_matches(name.lstrip("-"), by_letters, n=1)
+    return f" (did you mean {by_letters[nearest[0]]}?)" if nearest else ""
 
 
 def size(count: float) -> str:

@@ -265,6 +265,20 @@ def test_a_partition_and_the_last_records(run: Run, orders: str) -> None:
     assert values(run("consume", orders, "-q", "--since", "1700000007000")) == [7, 8, 9]
 
 
+def test_consume_takes_the_option_of_tail_that_asks_for_all(run: Run, orders: str) -> None:
+    assert values(run("consume", orders, "-q", "--from-beginning")) == values(run("consume", orders, "-q"))
+
+
+def test_an_option_that_none_is_like_gets_no_other_name(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["produce", "orders", "--value", "x"], "--value x\n"),
+        (["consume", "orders", "--from-beginnin"], "--from-beginnin (did you mean --from-beginning?)\n"),
+    ):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert capsys.readouterr().err.endswith(said)
+
+
 def test_a_partition_that_is_not_there_is_told(run: Run, orders: str) -> None:
     run("consume", orders, "-p", "7", status=1)
     assert f"topic {orders} has no partition 7; it has 2" in run.err  # type: ignore[attr-defined]

@@ -80,6 +80,9 @@ def argument_parser() -> ArgumentParser:
     )
     parser.add_argument("--key-separator", metavar="TEXT", help="write keys before values, with this between them")
     where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--from-beginning", action="store_true", help="begin with the oldest record, as it does without these options"
+    )
     where.add_argument("-g", "--group", help="continue where this group was, and commit what is written")
     where.add_argument("--offset", type=at_least(0), metavar="N", help="begin with this offset of each partition")
     where.add_argument("--since", type=moment, metavar="TIME", help="begin with the first record of that time")
