@@ -101,6 +101,12 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, capsys) -> None:
     assert "there is no cluster in" in capsys.readouterr().err
 
 
+def test_a_roll_of_a_cluster_elsewhere_does_not_restart_nodes_here(tmp_path: Path, capsys) -> None:
+    make_cluster(tmp_path, 1, port=0)
+    assert main(["roll", "--data", str(tmp_path), "-b", "127.0.0.1:1"]) == 1
+    assert "-b needs --command" in capsys.readouterr().err
+
+
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["start", *arguments]) == 1
     return capsys.readouterr().err

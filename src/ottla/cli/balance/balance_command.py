@@ -143,6 +143,8 @@ def _run(admin: "Admin", options: Namespace) -> int:
     from ottla.cli.balance.proposing import propose
 
     sample_s = options.sample if "traffic" in options.goals else 0.0
+    if sample_s > 1 and sys.stderr.isatty():
+        print(f"watching traffic for {sample_s:g} s (--sample)", file=sys.stderr)
     load = read_load(admin, lambda name: options.pattern.fullmatch(name) is not None, sample_s)
     refuse_unknown(options.brokers or (), load)
     places = [place for place in load.brokers.values() if not options.brokers or place.id in options.brokers]
@@ -273,13 +275,13 @@ def carry_out(
 
 
 def show(proposal: "Proposal", load: "ClusterLoad", options: Namespace) -> None:
-    """What each broker has and would have, and what it takes."""
+    """What each broker has and would have, and what it takes. PREFERRED: of how many it is the preferred leader."""
     from ottla.cli.text_tables import counted, duration, size
 
     if options.json:
         _print_json(proposal, load)
         return
-    rows = [["BROKER", "RACK", "REPLICAS", "LEADERS", "DISK", "WRITTEN"]]
+    rows = [["BROKER", "RACK", "REPLICAS", "PREFERRED", "DISK", "WRITTEN"]]
     for broker, before in proposal.before.items():
         after, place = proposal.after[broker], load.brokers.get(broker)
         rows.append(

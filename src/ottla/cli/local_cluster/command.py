@@ -101,6 +101,7 @@ def _add_roll(parser: argparse.ArgumentParser) -> None:
     from ottla.cli.records.connecting import add_connection
 
     add_connection(parser)
+    parser.set_defaults(of_variable=parser.get_default("bootstrap_server"), bootstrap_server=None)
     parser.add_argument(
         "--command",
         metavar="COMMAND",
@@ -278,7 +279,14 @@ def _roll(options: argparse.Namespace) -> int:
     from ottla.config.scopes import Scope
 
     nodes = {}
-    if options.command is None:
+    if options.command is not None:
+        options.bootstrap_server = options.bootstrap_server or options.of_variable
+    elif options.bootstrap_server is not None:
+        raise RollStopped(
+            "-b needs --command, which restarts a node there; without both, the nodes of --data on this machine are "
+            "restarted"
+        )
+    else:
         nodes = {node.node_id: node for node in open_cluster(Path(options.data))}
         options.bootstrap_server = bootstrap(list(nodes.values()))
         made_with_it = client_properties(Path(options.data))
