@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from threading import Thread
 from typing import NamedTuple
 
 from compare import print_table
@@ -42,13 +43,32 @@ def clocked(words: list[str], out: Path | None = None) -> Took:
         begun_s = time.perf_counter()
         process = subprocess.Popen(words, stdout=file, stderr=subprocess.PIPE)
         assert process.stderr is not None
+        memory_kb = [0]
+        watch = Thread(target=_watch_memory, args=(process.pid, memory_kb), daemon=True)
+        watch.start()
         told = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         took_s = time.perf_counter() - begun_s
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(words)}: {told.decode()}")
-    return Took(took_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    watch.join()
+    return Took(took_s, usage.ru_utime + usage.ru_stime, memory_kb[0] / 1024)
+
+
+def _watch_memory(pid: int, most_kb: list[int]) -> None:
+    """The most that a process has had, as long as it is there. `ru_maxrss` has what this program had when it began."""
+    status = Path(f"/proc/{pid}/status")
+    while True:
+        try:
+            lines = status.read_text().splitlines()
+        except OSError:
+            return
+        found = [int(line.split()[1]) for line in lines if line.startswith("VmHWM:")]
+        if not found:
+            return  # It has ended.
+        most_kb[0] = max(most_kb[0], *found)
+        time.sleep(0.02)
 
 
 def _record(number: int) -> tuple[bytes, bytes]:
