@@ -53,11 +53,6 @@ DIFFERENCES: Final = (
         )
     ),
     Difference(
-        "what a broker leaves unsaid is told in our words",
-        r"^Error: The group id does not exist\.$",
-        r"^Error: There is no such group.*$",
-    ),
-    Difference(
         "Java names the class of some failures, and not of others",
         r"(?<=command failed due to )This server does not host this topic-partition\.$",
         r"(?<=command failed due to )org.*UnknownTopicOrPartitionException: .*$",
