@@ -1,7 +1,8 @@
 """Transactions on the metrics page."""
 
 from ottla.base.ids import TopicPartition
-from ottla.node.metrics.transaction_metrics import transaction_metrics
+from ottla.node.metrics.partition_metrics import partition_metrics
+from ottla.node.metrics.transaction_metrics import add_transactions
 from ottla.runtime.exposition import Exposition
 from tests.unit.broker.transactional_nodes import NEW, TransactionalNode
 
@@ -12,7 +13,9 @@ LATE = "kafka_server_replicamanager_partitionswithlatetransactionscount"
 
 def page_of(node: TransactionalNode) -> dict[str, float]:
     page = Exposition()
-    text = "".join(transaction_metrics(page, node.broker))
+    text = "".join(partition_metrics(page, node.broker))
+    add_transactions(page, node.broker)
+    text += page.take()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     return {sample: float(value) for sample, _, value in (line.rpartition(" ") for line in lines)}
 
