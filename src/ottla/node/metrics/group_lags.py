@@ -87,18 +87,14 @@ class GroupLags:
 
     def all(self) -> Iterator[list[Lag]]:
         """In pieces, with time in between."""
-        partitions, ends = self._broker.partitions, self.ends
         for led in list(self._broker.coordinators.groups.active):
             offsets = list(led.machine.offsets.each())
             for start in range(0, len(offsets), _ROWS_A_PIECE):
                 found: list[Lag] = []
                 for group_id, topic, index, committed in offsets[start : start + _ROWS_A_PIECE]:
-                    name = topic, index
-                    partition = partitions.get(name)
-                    if partition is not None and partition.state is not None:
-                        found.append((group_id, topic, index, committed, partition.log.high_watermark))
-                    elif name in ends:
-                        found.append((group_id, topic, index, committed, ends[name]))
+                    end_offset = self.end_offset(topic, index)
+                    if end_offset is not None:
+                        found.append((group_id, topic, index, committed, end_offset))
                 yield found
 
     def end_offset(self, topic: str, index: int) -> int | None:
