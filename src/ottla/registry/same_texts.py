@@ -4,7 +4,7 @@ Only the form may differ: the order of members, blanks, comments. That is enough
 what another has written from one that has given an id twice, and needs nothing that a schema refers to.
 """
 
-from json import loads
+from json import dumps, loads
 
 from ottla.schemas.schema import DEFAULT_LIMITS, InvalidSchema
 
@@ -20,6 +20,11 @@ def says_the_same(kind: str, text: str, other: str) -> bool:
         except (InvalidSchema, ModuleNotFoundError):  # A descriptor can be read with the package protobuf alone.
             return False
     try:
-        return bool(loads(text) == loads(other))
+        return _in_order(text) == _in_order(other)
     except (ValueError, RecursionError):
         return False
+
+
+def _in_order(text: str) -> str:
+    """Texts are compared, and not values: to Python `1`, `1.0` and `true` are equal."""
+    return dumps(loads(text), sort_keys=True)

@@ -19,6 +19,7 @@ from ottla.registry.records import (
     noop_record,
     schema_record,
 )
+from ottla.registry.same_texts import says_the_same
 from ottla.registry.state import LATEST, State, Which
 from ottla.schemas.registry_port import Reference
 
@@ -280,3 +281,9 @@ def test_a_record_that_two_states_replay_is_held_once_and_changed_for_each() -> 
     again = replayed(schema("c", 1, 5), into=served.copy())
     served.replay(*schema("c", 1, 5), 6, again)
     assert served.version("c", 1) != again.version("c", 1), "another timestamp: another version"
+
+
+def test_another_order_of_members_is_the_same_schema_and_another_value_is_not() -> None:
+    assert says_the_same("JSON", '{"type":"object","const":1}', '{"const": 1, "type": "object"}')
+    for other in ('{"const":true}', '{"const":1.0}', '{"const":"1"}', '{"const":1,"type":"object"}', "{"):
+        assert not says_the_same("JSON", '{"const":1}', other), other
