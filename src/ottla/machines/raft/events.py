@@ -216,7 +216,7 @@ class Follow(NamedTuple):
 
 
 class FindLeader(_WithoutContent):
-    """Ask the controllers that are known who leads: this replica has no vote, so nobody tells it."""
+    """Ask the controllers that are known who leads: nobody tells a replica without a vote, or one that is forgotten."""
 
 
 class StopLeading(NamedTuple):

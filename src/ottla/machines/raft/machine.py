@@ -22,7 +22,9 @@ not hear from a majority for one and a half fetch timeouts resigns: it is the on
 
 Followers fetch from the leader; each answer renews their fetch timer and tells them the high watermark. Replicas
 without a vote (brokers, and controllers that are not voters yet) are UNATTACHED or FOLLOWER and never stand; they ask
-for the leader, as nobody tells them.
+for the leader, as nobody tells them. So does a voter whom too few answer: it may have been away while all others left.
+
+A leader that removes itself stands on until that is committed, also when it loses the lead before: see `_can_stand`.
 
 A sole voter needs nobody's answer: at `Started` it passes through CANDIDATE to LEADER in one step. There is no other
 path for it. Its high watermark is what it has flushed.
@@ -174,6 +176,17 @@ class Raft:
         return self.voters.has(self.me.key)
 
     @property
+    def _can_stand(self) -> bool:
+        """A voter; and one that the last record takes the vote from, until it knows that this is committed.
+
+        It may be the only one that has the record. Then nobody else gets its vote, whose log is shorter, and the voters
+        cannot do without it (Raft thesis, section 4.2.2). Its own vote does not count. Apache Kafka's do not stand.
+        """
+        before = self.history.voters_before
+        is_open = before is not None and self.history.offset >= self.high_watermark
+        return self.is_voter or (is_open and before is not None and before.has(self.me.key))
+
+    @property
     def _has_others(self) -> bool:
         return bool(self.voters.others(self.me.key))
 
@@ -228,11 +241,12 @@ class Raft:
                 return self._resign() if self._has_others else []
             case Timer.BEGIN_EPOCH:
                 return self._tell_of_epoch()
-        if not self.is_voter:
+        if not self._can_stand:
             self._has_lost_leader = True
             return [FindLeader(), self._set_timer(timer)]
         if self.role is Role.PROSPECTIVE:
-            return self._end_prospect()
+            # Those whom this log names do not answer. Others may be the voters by now, and somebody knows them.
+            return [*self._end_prospect(), FindLeader()]
         return self._become_prospective()
 
     def _on_vote_requested(self, request: VoteRequested) -> list[Effect]:
@@ -270,6 +284,8 @@ class Raft:
         wanted = Role.PROSPECTIVE if reply.pre_vote else Role.CANDIDATE
         if reply.epoch < self.epoch or self.role is not wanted or self.voters.get(reply.voter_id) is None:
             return []
+        if not self._can_stand:
+            return []  # A snapshot that came while it asked around says so, and its own vote is among those counted.
         (self._granted if reply.granted else self._refused).add(reply.voter_id)
         if len(self._granted) >= self.voters.majority:
             return self._become_candidate() if reply.pre_vote else self._become_leader()
@@ -387,10 +403,10 @@ class Raft:
 
     def _become_prospective(self) -> list[Effect]:
         """Asks the others whether they would vote for this replica. Nothing is promised, and nothing is saved."""
-        if len(self.voters) == 1:
+        if not self._has_others:
             return self._become_candidate()
         self.role = Role.PROSPECTIVE
-        self._granted, self._refused = {self.me.key.id}, set()
+        self._granted, self._refused = self._own_vote(), set()
         return [*self._ask_for_votes(pre_vote=True), self._set_timer(Timer.ELECTION)]
 
     def _end_prospect(self) -> list[Effect]:
@@ -405,10 +421,13 @@ class Raft:
         self.role = Role.CANDIDATE
         self.leader_id = NOBODY
         self.voted_for = self.me.key
-        self._granted, self._refused = {self.me.key.id}, set()
+        self._granted, self._refused = self._own_vote(), set()
         if len(self._granted) >= self.voters.majority:
             return self._become_leader()  # What it saves says all that a vote for itself would.
         return [self._save(), *self._ask_for_votes(pre_vote=False), self._set_timer(Timer.ELECTION)]
+
+    def _own_vote(self) -> set[int]:
+        return {self.me.key.id} if self.is_voter else set()
 
     def _ask_for_votes(self, *, pre_vote: bool) -> list[Effect]:
         return [
@@ -441,7 +460,7 @@ class Raft:
         """
         if self.kraft_version < DYNAMIC_VOTERS:
             return self.voters, False
-        current = self.voters.updated(self.me)
+        current = self.voters.updated(self.me) if self.is_voter else self.voters
         return current, not self.history.is_in_log or current != self.voters
 
     def _become_follower(self, leader_id: int, epoch: int) -> list[Effect]:

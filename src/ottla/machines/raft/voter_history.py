@@ -41,6 +41,11 @@ class VoterHistory:
         """Whether the log, or a snapshot of it, names the voters. If not, formatting or the settings do."""
         return self.offset >= 0
 
+    @property
+    def voters_before(self) -> VoterSet | None:
+        """Those whom the last entry replaced; None if it is the only one."""
+        return self._entries[-2].voters if len(self._entries) > 1 else None
+
     def before(self, end_offset: int) -> tuple[int, VoterSet]:
         """kraft.version and the voters as all before `end_offset` says."""
         found = self._entries[0]

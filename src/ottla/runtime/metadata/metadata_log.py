@@ -38,7 +38,7 @@ from ottla.machines.metadata.image.delta import MetadataDelta, delta_between
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.raft.events import BeginEpoch, Flushed, LogEnd, SaveQuorumState, ShutdownRequested, Started
 from ottla.machines.raft.machine import Timeouts
-from ottla.machines.raft.voters import Voter, VoterSet
+from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.control import KraftMessage
 from ottla.runtime.apart import apart
@@ -123,6 +123,7 @@ class MetadataLog(Generic[ControllerT]):
         self._epoch_start = -1
         self._has_resigned = False
         self.committed_offset = store.snapshot_offset
+        self._static_voters = static_voters or VoterSet([])
         self.raft = raft_of(store, me, static_voters, timeouts, network)
         self.quorum = QuorumDriver(self.raft, self, workers, timers=timers, entropy=entropy, network=network)
         self._network = network
@@ -356,9 +357,9 @@ class MetadataLog(Generic[ControllerT]):
         """The leader's snapshot replaces the log and the image; listeners hear what lies between the two images."""
         self._store.begin_after(snapshot)
         self._flushes.durable_offset = snapshot.end_offset
-        self.raft.on_snapshot(
-            LogEnd(snapshot.epoch, snapshot.end_offset), read.kraft_version, read.voters or self.raft.voters
-        )
+        # Where the voters are a setting a snapshot names none. The log that it replaces may, in what was not committed.
+        voters = self._static_voters if read.kraft_version < DYNAMIC_VOTERS else read.voters or self.raft.voters
+        self.raft.on_snapshot(LogEnd(snapshot.epoch, snapshot.end_offset), read.kraft_version, voters)
         image = MetadataImage()
         image.replay_all(read.records)
         delta = delta_between(self.image, image)

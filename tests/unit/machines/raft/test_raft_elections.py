@@ -430,3 +430,22 @@ def test_the_preferred_successor_stands_at_once_and_the_next_waits() -> None:
         if raft is second:
             assert ended == [SetTimer(Timer.ELECTION, 2, 500, 500)]
     assert (first.role, second.role) == (Role.PROSPECTIVE, Role.UNATTACHED)
+
+
+def test_a_voter_whom_too_few_answer_asks_who_leads() -> None:
+    """All others may have been replaced while it was away."""
+    raft = replica(saved=QuorumState(epoch=3, leader_id=2))
+    asked = expire(raft, raft.step(Started()), Timer.FETCH)
+    assert without_timers(expire(raft, asked)) == [Follow(2, 3), FindLeader()]
+    assert raft.role is Role.FOLLOWER
+
+
+def test_a_replica_that_loses_its_vote_by_a_snapshot_while_it_asks_around_does_not_stand() -> None:
+    """The leader's snapshot was still being written when the fetch timer expired. A vote of its own would count."""
+    raft = replica(saved=QuorumState(epoch=3, leader_id=2), me=THREE)
+    expire(raft, raft.step(Started()), Timer.FETCH)
+    raft.on_snapshot(LogEnd(3, 500), 1, VoterSet([ONE, TWO]))
+    assert raft.step(VoteReplied(1, 3, granted=True, pre_vote=True)) == []
+    assert (raft.role, raft.epoch) == (Role.PROSPECTIVE, 3)
+    assert raft.step(EpochBegan(2, 3))
+    assert raft.role is Role.FOLLOWER

@@ -152,6 +152,7 @@ def test_a_replica_asks_for_as_much_of_the_log_as_is_set(most_bytes: int) -> Non
     assert (batches == 1) == (most_bytes == 1)
 
 
+@pytest.mark.slow
 def test_a_replica_outlives_a_damaged_snapshot_of_its_leader_and_takes_the_next(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

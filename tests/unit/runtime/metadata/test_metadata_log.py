@@ -136,6 +136,7 @@ def test_a_listener_hears_of_everything_at_start_in_one_delta() -> None:
     assert again.events == [("delta", ["orders", "payments"]), "ready"]
 
 
+@pytest.mark.slow
 def test_a_decision_too_large_for_a_batch_becomes_a_transaction() -> None:
     """KIP-868."""
     node = Node()
@@ -374,6 +375,7 @@ def test_a_listener_that_raises_over_what_is_committed_is_told_with_its_records_
     ]
 
 
+@pytest.mark.slow
 def test_a_record_that_is_too_large_for_a_batch_is_refused_and_the_log_goes_on() -> None:
     node = Node(store_config=StoreConfig(segment_bytes=MAX_BATCH_BYTES))
     directories = [Uuid(number.to_bytes(16, "big")) for number in range(1000, 601_000)]

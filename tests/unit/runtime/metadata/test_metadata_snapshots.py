@@ -260,6 +260,7 @@ def test_a_stop_waits_for_a_snapshot_under_way() -> None:
     assert len(checkpoints(node)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_every_crash_keeps_every_topic_that_was_acknowledged(seed: int) -> None:
     """Crashes at every disk call of a run with rolls, snapshots and deletions, and loses what was not synced."""

@@ -6,9 +6,10 @@ from ottla.machines.raft.machine import Role
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.storage.snapshots import SnapshotId, snapshot_batches
 from ottla.runtime.metadata.storage.store import StoreConfig
+from ottla.runtime.peers.node_connections import NodeAddress
 from ottla.testing.step_workers import StepWorkers
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages import FetchRequest, VoteRequest
+from ottla.wire.messages import FetchRequest, FetchResponse, VoteRequest
 from tests.unit.runtime.metadata.quorum_of_replicas import Quorum, Replica
 
 
@@ -327,3 +328,47 @@ def test_a_replica_that_was_ready_outlives_that_all_others_are_replaced_by_anoth
         quorum.start(node_id, cluster_id="another")
     quorum.run(20_000)
     assert quorum.replicas[3].problems == []
+
+
+def test_votes_are_asked_for_where_the_log_says_that_voters_are_whatever_was_announced() -> None:
+    quorum = elected(voters=3, observers=1)
+    one, other = (replica for replica in quorum.followers() if replica.node_id != 4)
+    for replica, mistaken in ((one, other), (other, one)):
+        replica.log._network.learn_of(mistaken.node_id, [NodeAddress("host4", 9093)])
+    quorum.kill(quorum.leader.node_id)
+    quorum.run(5000)
+    assert quorum.leader.node_id in (one.node_id, other.node_id)
+
+
+def test_a_controller_that_knows_who_leads_but_not_where_is_not_taken_for_the_leader() -> None:
+    """One that was not a voter when the leader became one: it has the leader's id by an epoch, and no address of it."""
+    quorum = elected(voters=3, observers=1)
+    observer = quorum.replicas[4]
+    network, raft = observer.log._network, observer.log.raft
+    partition = FetchResponse.PartitionData(
+        error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        current_leader=FetchResponse.LeaderIdAndEpoch(leader_id=5, leader_epoch=raft.epoch + 1),
+    )
+    response = FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[partition])])
+    network._announced.clear()
+    network.next_known = lambda _voters: (-2, NodeAddress("host2", 9093))
+    network.fetch = lambda to, epoch, log_end, high_watermark, then, failed: then(response)
+    observer.log.find_leader()
+    assert raft.leader_id == 5
+    assert network.address_of(5, raft.voters) is None
+
+
+def test_what_a_voter_says_it_has_when_it_asks_who_leads_is_on_its_disk() -> None:
+    """The one whom it asks may be the leader, which counts it."""
+    quorum = elected(voters=3)
+    (one, _) = quorum.followers()
+    one.workers.hold()
+    quorum.leader.create("orders")
+    quorum.run(100)
+    sent: list[int] = []
+    assert one.log._network is not None
+    one.log._network.fetch = lambda to, epoch, log_end, *rest: sent.append(log_end.offset)  # type: ignore[method-assign]
+    one.log.find_leader()
+    assert sent == []
+    one.workers.let_go()
+    assert quorum.leader.log.log_end_offset in sent

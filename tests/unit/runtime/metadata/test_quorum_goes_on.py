@@ -40,6 +40,7 @@ def names(rows: list[tuple[type, str]]) -> list[str]:
     return [f"{owner.__name__}.{method}" for owner, method in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("owner", "method"), OF_FOLLOWERS, ids=names(OF_FOLLOWERS))
 @pytest.mark.parametrize("voters", [1, 3])
 def test_replicas_follow_after_a_handler_has_raised(monkeypatch, owner, method, voters):
@@ -57,6 +58,7 @@ def test_replicas_follow_after_a_handler_has_raised(monkeypatch, owner, method, 
     assert [replica.topics for replica in quorum.replicas.values()] == [["clicks", "orders"]] * (voters + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("owner", "method"), OF_ELECTIONS, ids=names(OF_ELECTIONS))
 @pytest.mark.parametrize("when", ["first", "next"])
 def test_a_leader_is_elected_although_a_handler_has_raised(monkeypatch, owner, method, when):

@@ -4,6 +4,8 @@ Apache Kafka 4.3.1 told the same of three nodes of its own: the leader is of thi
 and a voter that a new leader has not heard of is -1 throughout.
 """
 
+import pytest
+
 from ottla.runtime.metadata.quorum.quorum_view import QuorumReplica, RaftQuorum
 from tests.unit.runtime.metadata.quorum_of_replicas import Quorum
 
@@ -53,6 +55,7 @@ def test_a_new_leader_knows_nothing_of_a_voter_that_it_has_not_heard_of() -> Non
     assert shown(quorum)[gone] == QuorumReplica(gone)
 
 
+@pytest.mark.slow
 def test_an_observer_that_fetches_no_more_is_forgotten_after_five_minutes() -> None:
     quorum = elected(observers=1)
     quorum.kill(4)

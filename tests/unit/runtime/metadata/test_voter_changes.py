@@ -6,6 +6,7 @@ import pytest
 
 from ottla.base.ids import ZERO_UUID
 from ottla.machines.raft.machine import Role
+from ottla.runtime.peers.node_connections import NodeAddress
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest
@@ -80,6 +81,7 @@ def voters_of(replica: Replica) -> list[int]:
     return replica.log.raft.voters.ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
@@ -224,3 +226,44 @@ def test_a_voter_that_updates_itself_is_told_at_once() -> None:
     assert known is not None
     assert known.endpoints[0].port == 19093
     assert known.key.directory_id != ZERO_UUID
+
+
+def test_a_voter_that_was_away_while_all_others_were_replaced_finds_the_quorum_by_its_bootstrap_servers() -> None:
+    """By its own log it is a voter, and those whom it would ask for votes are gone: nobody of them tells it."""
+    quorum = raised(observers=3)
+    away = quorum.followers()[0].node_id
+    disk = quorum.kill(away)
+    others = [node_id for node_id in (1, 2, 3) if node_id != away]
+    for gone, new in zip((away, *others), (4, 5, 6), strict=True):
+        for request in (add(new), remove(gone)):
+            told = ask(quorum.leader, request)
+            quorum.run(4000)
+            assert told == [ErrorCode.NONE]
+    for node_id in others:
+        quorum.kill(node_id)
+    quorum.run(5000)
+    replica = quorum.start(away, disk)
+    assert replica.log._network is not None
+    replica.log._network._bootstrap += [NodeAddress(f"host{node_id}", 9093) for node_id in (4, 5, 6)]
+    quorum.run(30_000)
+    assert voters_of(replica) == [4, 5, 6]
+    assert replica.events == ["ready"]
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+def test_a_leader_that_loses_the_lead_before_its_own_removal_is_committed_is_voted_for(restarts: bool) -> None:
+    """The other one of two needs its vote and has a shorter log: neither would ever lead."""
+    quorum = raised(voters=2)
+    old = quorum.leader
+    (other,) = quorum.followers()
+    quorum.isolate(old.node_id)
+    ask(old, remove(old.node_id))
+    quorum.run(10_000)
+    assert voters_of(old) == [other.node_id]
+    quorum.cut.clear()
+    if restarts:
+        old = quorum.start(old.node_id, quorum.kill(old.node_id))
+    quorum.run(20_000)
+    assert quorum.leader is other
+    assert voters_of(other) == [other.node_id]
+    assert old.log.raft.role is Role.FOLLOWER

@@ -3,7 +3,9 @@
 import pytest
 
 from ottla.base.ids import uuid_text
-from ottla.machines.raft.voters import Endpoint
+from ottla.machines.raft.voters import STATIC_VOTERS, Endpoint
+from ottla.runtime.metadata.snapshotter import SnapshotConfig
+from ottla.runtime.metadata.storage.store import StoreConfig
 from ottla.wire.errors import ErrorCode
 from tests.unit.runtime.metadata.quorum_of_replicas import (
     RAISED,
@@ -126,3 +128,28 @@ def test_a_voter_that_listens_elsewhere_says_so() -> None:
     known = quorum.leader.log.raft.voters.get(follower.node_id)
     assert known is not None
     assert known.endpoints == more
+
+
+def test_a_snapshot_takes_back_the_voters_of_a_version_that_was_not_committed() -> None:
+    """Else one whose setting names ids would go by directories, and refuse a voter that comes with another disk."""
+    quorum = Quorum(
+        snapshots=SnapshotConfig(max_bytes=1), store_config=StoreConfig(retention_bytes=1, segment_bytes=8 << 20)
+    )
+    for replica in quorum.replicas.values():
+        keep_place(replica, joins=False)
+    quorum.run(8000)
+    old = quorum.leader
+    quorum.isolate(old.node_id)
+    assert old.log.voter_changes is not None
+    old.log.voter_changes.upgrade(RAISED, lambda _error, _message: None)
+    assert old.log.raft.kraft_version == RAISED
+    quorum.run(8000)
+    for number in range(5):
+        quorum.leader.create(f"topic-{number}")
+        quorum.run(100)
+        quorum.leader.log.maintain()
+    assert quorum.leader.log._store.log.log_start_offset > old.log.log_end_offset
+    quorum.cut.clear()
+    quorum.run(8000)
+    assert old.topics == quorum.leader.topics
+    assert (old.log.raft.kraft_version, old.log.raft.voters) == (STATIC_VOTERS, quorum.voters)

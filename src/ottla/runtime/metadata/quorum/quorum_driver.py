@@ -207,7 +207,7 @@ class QuorumDriver:
                 self._later(lambda: self._ask_for_vote(ask))
 
         assert self._timers is not None
-        ask_surely(self._timers, lambda *heard: network.ask_for_vote(ask, self.raft.voters, *heard), then, failed)
+        ask_surely(self._timers, lambda *heard: network.ask_for_vote(ask, *heard), then, failed)
 
     def _tell(self, tell: TellOfEpoch | TellOfEnd) -> None:
         network = self._network
@@ -225,7 +225,7 @@ class QuorumDriver:
 
         def send(then: Then, failed: Failed) -> None:
             if isinstance(tell, TellOfEpoch):
-                network.tell_of_epoch(tell, self.raft.voters, then, failed)
+                network.tell_of_epoch(tell, then, failed)
             else:
                 network.tell_of_end(tell, self.raft.voters, then, failed)
 

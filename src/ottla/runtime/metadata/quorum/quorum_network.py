@@ -76,15 +76,20 @@ class QuorumNetwork:
         if endpoints:
             self._announced[node_id] = NodeAddress(endpoints[0].host, endpoints[0].port)
 
-    def address_of(self, node_id: int, voters: VoterSet) -> NodeAddress | None:
-        if node_id in self._announced:
-            return self._announced[node_id]
-        voter = voters.get(node_id)
+    def address_of(self, leader_id: int, voters: VoterSet) -> NodeAddress | None:
+        """Of a leader: what was last heard of it is newer than what the log says of voters."""
+        if leader_id in self._announced:
+            return self._announced[leader_id]
+        voter = voters.get(leader_id)
         return _address(voter.endpoints) if voter is not None else None
+
+    def _address_of_voter(self, voter: Voter) -> NodeAddress | None:
+        """What the log or the setting says, as in Kafka: it may have been announced elsewhere in an earlier life."""
+        return _address(voter.endpoints) or self._announced.get(voter.key.id)
 
     def known(self, voters: VoterSet) -> list[tuple[int, NodeAddress]]:
         """Everybody who may know who leads, with the number of the line to it."""
-        of_voters = [(voter.key.id, self.address_of(voter.key.id, voters)) for voter in voters.others(self._me.key)]
+        of_voters = [(voter.key.id, self._address_of_voter(voter)) for voter in voters.others(self._me.key)]
         found = [(node_id, address) for node_id, address in of_voters if address is not None]
         numbers = {address: _NOBODY_YET - place for place, address in enumerate(self._bootstrap)}
         return found + [(number, address) for address, number in numbers.items()]
@@ -101,7 +106,7 @@ class QuorumNetwork:
 
     # What is sent
 
-    def ask_for_vote(self, ask: AskForVote, voters: VoterSet, then: Then, failed: Failed) -> None:
+    def ask_for_vote(self, ask: AskForVote, then: Then, failed: Failed) -> None:
         partition = messages.VoteRequest.PartitionData(
             partition_index=0,
             replica_epoch=ask.epoch,
@@ -117,9 +122,9 @@ class QuorumNetwork:
             voter_id=ask.voter.key.id,
             topics=[messages.VoteRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
         )
-        self._send(_RAFT, ask.voter.key.id, voters, request, then, failed)
+        self._send(ask.voter, request, then, failed)
 
-    def tell_of_epoch(self, tell: TellOfEpoch, voters: VoterSet, then: Then, failed: Failed) -> None:
+    def tell_of_epoch(self, tell: TellOfEpoch, then: Then, failed: Failed) -> None:
         partition = messages.BeginQuorumEpochRequest.PartitionData(
             partition_index=0,
             voter_directory_id=tell.voter.key.directory_id,
@@ -132,7 +137,7 @@ class QuorumNetwork:
             topics=[messages.BeginQuorumEpochRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
             leader_endpoints=self._own_endpoints(messages.BeginQuorumEpochRequest.LeaderEndpoint),
         )
-        self._send(_RAFT, tell.voter.key.id, voters, request, then, failed)
+        self._send(tell.voter, request, then, failed)
 
     def tell_of_end(self, tell: TellOfEnd, voters: VoterSet, then: Then, failed: Failed) -> None:
         candidates = [voter for voter in map(voters.get, tell.preferred_successors) if voter is not None]
@@ -152,7 +157,7 @@ class QuorumNetwork:
             topics=[messages.EndQuorumEpochRequest.TopicData(topic_name=PARTITION.topic, partitions=[partition])],
             leader_endpoints=self._own_endpoints(messages.EndQuorumEpochRequest.LeaderEndpoint),
         )
-        self._send(_RAFT, tell.voter.key.id, voters, request, then, failed)
+        self._send(tell.voter, request, then, failed)
 
     def fetch(
         self,
@@ -223,10 +228,10 @@ class QuorumNetwork:
     def _own_endpoints(self, make: Callable[..., Any]) -> list[Any]:
         return [make(name=end.listener, host=end.host, port=end.port) for end in self._me.endpoints]
 
-    def _send(self, purpose: str, node_id: int, voters: VoterSet, request: Message, then: Then, failed: Failed) -> None:
-        address = self.address_of(node_id, voters)
+    def _send(self, voter: Voter, request: Message, then: Then, failed: Failed) -> None:
+        address = self._address_of_voter(voter)
         if address is not None:
-            self._ask(purpose, node_id, address, request, then, failed)
+            self._ask(_RAFT, voter.key.id, address, request, then, failed)
 
     def _ask(
         self, purpose: str, node_id: int, address: NodeAddress, request: Message, then: Then, failed: Failed

@@ -237,7 +237,19 @@ class MetadataFollower:
     # Looking for the leader
 
     def find_leader(self) -> None:
-        """Asks the next controller that is known, by a fetch as Kafka's observers do. One question at a time."""
+        """Asks the next controller that is known, by a fetch as Kafka's replicas do. One question at a time.
+
+        It may reach the leader, which counts what a voter says it has: so that is on the disk first.
+        """
+        log_end = self._log.raft.log_end
+
+        def durable() -> None:
+            if self._log.raft.log_end == log_end:  # Else what has come meanwhile may not be on the disk: later, then.
+                self._ask_who_leads()
+
+        self._log.when_durable(durable)
+
+    def _ask_who_leads(self) -> None:
         if self._is_looking or self._is_stopped:
             return
         raft = self._log.raft
@@ -253,7 +265,8 @@ class MetadataFollower:
                 return
             leader = partition.current_leader
             if leader.leader_id != NOBODY and leader.leader_epoch >= raft.epoch:
-                if known[0] < 0 and not response.node_endpoints:
+                if known[0] < 0 and not response.node_endpoints and not partition.error_code:
+                    # Only the leader itself answers without an error. Another one may know who leads, and not where.
                     self._network.learn_of(leader.leader_id, [known[1]])
                 self._log.quorum.step(EpochBegan(leader.leader_id, leader.leader_epoch))
 
