@@ -100,4 +100,12 @@ FAILED_ONCE = [
         "usual",
         None,
     ),
+    FailedOnce(
+        30012,
+        5,
+        1,
+        "a controller that knew who led, but not where, was taken for the leader, and asked for another voter's vote",
+        "voters",
+        None,
+    ),
 ]

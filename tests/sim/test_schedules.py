@@ -3,16 +3,19 @@
 import pytest
 
 from ottla.testing.sim import ClusterSettings, History, SimulatedCluster
+from ottla.testing.sim.cluster.encryption import Encryption
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.faults.nemesis import Nemesis
 from ottla.testing.sim.faults.schedule import Schedule, Steps, Until, scheduled
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages import ApiVersionsRequest
 
 FAULT = Fault(0, 0, "of the test", 1, 1_000, 0)
 
 
 class Scene:
-    def __init__(self) -> None:
-        self.cluster = SimulatedCluster(3, ClusterSettings(3))
+    def __init__(self, encryption: Encryption | None = None) -> None:
+        self.cluster = SimulatedCluster(3, ClusterSettings(3, encryption=encryption or Encryption()))
         self.cluster.start()
         self.nemesis = Nemesis(self.cluster, History(), [])
         self.first, self.second, self.third = self.nemesis.machines
@@ -98,3 +101,12 @@ def test_one_goes_on_at_a_time(scene: Scene) -> None:
     scene.simulation.run_for(101)
     assert begin(scene.nemesis, FAULT, scene.first) is not None
     assert scene.seen == ["began", "began"]
+
+
+@pytest.mark.parametrize("has_tls", [False, True])
+def test_a_controller_is_asked_over_its_listener_with_tls_or_without(has_tls: bool) -> None:
+    scene = Scene(Encryption(of_controllers=has_tls))
+    client = Schedule(scene.nemesis, FAULT, scene.first).ask(scene.first, ApiVersionsRequest(), 2)
+    assert client is not None
+    scene.simulation.run_for(1_000)
+    assert [response.error_code for response in client.responses] == [ErrorCode.NONE]

@@ -126,6 +126,10 @@ class Nemesis:
         self.note(f"node {machine.node_id} lives on: another has lost records that it has")
         return True
 
+    @property
+    def controllers_have_tls(self) -> bool:
+        return self._cluster.settings.encryption.of_controllers
+
     def is_controller(self, machine: Machine) -> bool:
         return machine.node_id in self._cluster.settings.controllers()
 

@@ -13,7 +13,9 @@ from collections.abc import Callable, Collection, Generator, Iterable
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from ottla.security.tls.contexts import client_context
 from ottla.testing.sim.cluster.cluster_settings import BROKER_PORT, CONTROLLER_PORT
+from ottla.testing.sim.cluster.encryption import SSL_SETTINGS
 from ottla.testing.sim.cluster.machine import Machine
 from ottla.testing.sim.faults.fault import Fault
 from ottla.testing.sim.network.links import Link
@@ -106,8 +108,10 @@ class Schedule:
         if machine.life is None:
             return None
         port = CONTROLLER_PORT if self.nemesis.is_controller(machine) else BROKER_PORT
+        has_tls = port == CONTROLLER_PORT and self.nemesis.controllers_have_tls
+        context = client_context(SSL_SETTINGS) if has_tls else None
         try:
-            client = machine.life.connect(port=port, name="schedule")
+            client = machine.life.connect(port=port, name="schedule", tls=context)
         except ConnectionRefusedError:
             return None
         client.send(request, version)
