@@ -24,7 +24,10 @@ class Scene:
             machine=SimpleNamespace(groups={}, offsets=SimpleNamespace(each=lambda: iter(self.committed)))
         )
         own = SimpleNamespace(
-            is_leader=True, state=object(), log=SimpleNamespace(high_watermark=15, log_start_offset=0, segments=[])
+            name=("orders", 0),
+            is_leader=True,
+            state=object(),
+            log=SimpleNamespace(high_watermark=15, log_start_offset=0, segments=[]),
         )
         self.broker = SimpleNamespace(
             clock=SimpleNamespace(now_ms=lambda: self.now_ms),

@@ -337,7 +337,8 @@ def test_a_piece_of_a_large_page_has_few_lines():
         clock=SimpleNamespace(now_ms=lambda: 0),
     )
     lags = GroupLags(broker)
-    lags.all = lambda: iter([[(f"group-{n // 10}", f"t-{n % 10}", n, 0, n % 3) for n in range(20_000)]])
+    committed = [(f"group-{n // 10}", f"t-{n % 10}", n, 0) for n in range(20_000)]
+    lags.all = lambda: iter([(committed, [n % 3 for n in range(20_000)])])
     pieces = list(group_metrics(Exposition(), broker, lags))
     assert sum(piece.count("\n") for piece in pieces) > 80_000
     assert max(piece.count("\n") for piece in pieces) <= 5_002

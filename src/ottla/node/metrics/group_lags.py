@@ -9,7 +9,8 @@ Everything is bounded: how many partitions are watched, how many heads of batche
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import compress, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from ottla.base.ports import ColdRead
@@ -38,8 +39,9 @@ _LIST_OFFSETS_VERSION: Final = 7
 Name = tuple[str, int]
 
 
-Lag = tuple[str, str, int, int, int]
-"""Group, topic, partition, committed offset, and where the partition ends. A bare tuple: a page may have 50,000."""
+Committed = tuple[str, str, int, int]
+"""Group, topic, partition and committed offset. A bare tuple: a page may have 50,000."""
+_NAME_OF: Final = itemgetter(1, 2)
 
 
 class EndsOverTime:
@@ -85,17 +87,24 @@ class GroupLags:
 
     # What groups have committed, and where partitions end
 
-    def all(self) -> Iterator[list[Lag]]:
-        """In pieces, with time in between."""
-        for led in list(self._broker.coordinators.groups.active):
+    def all(self) -> Iterator[tuple[list[Committed], list[int]]]:
+        """What was committed, and beside it where the partitions end, in pieces, with time in between."""
+        broker, known = self._broker, dict(self.ends)
+        partitions = list(broker.partitions.values())
+        for start in range(0, len(partitions), _ROWS_A_PIECE):
+            for partition in partitions[start : start + _ROWS_A_PIECE]:
+                if partition.state is not None:
+                    known[partition.name] = partition.log.high_watermark
+            yield [], []
+        for led in list(broker.coordinators.groups.active):
             offsets = list(led.machine.offsets.each())
             for start in range(0, len(offsets), _ROWS_A_PIECE):
-                found: list[Lag] = []
-                for group_id, topic, index, committed in offsets[start : start + _ROWS_A_PIECE]:
-                    end_offset = self.end_offset(topic, index)
-                    if end_offset is not None:
-                        found.append((group_id, topic, index, committed, end_offset))
-                yield found
+                some = offsets[start : start + _ROWS_A_PIECE]
+                ends = list(map(known.get, map(_NAME_OF, some)))
+                if None in ends:
+                    is_known = [end is not None for end in ends]
+                    some, ends = list(compress(some, is_known)), list(compress(ends, is_known))
+                yield some, ends  # type: ignore[misc]  # none of the ends is None
 
     def end_offset(self, topic: str, index: int) -> int | None:
         partition = self._broker.partitions.get((topic, index))
@@ -185,8 +194,8 @@ class GroupLags:
 
     # Seconds
 
-    def ages(self, lags: Sequence[Lag], records: Sequence[int]) -> Iterator[tuple[list[int], list[float]]]:
-        """Places among `lags`, and the ages there in seconds, in pieces. `records` is by how many each is behind. What
+    def ages(self, found: Sequence[Committed], records: Sequence[int]) -> Iterator[tuple[list[int], list[float]]]:
+        """Places among `found`, and the ages there in seconds, in pieces. `records` is by how many each is behind. What
         would have to be waited for is left out of this page, and read for the next.
         """
         broker, watched, now_ms = self._broker, self.watched, self._broker.clock.now_ms()
@@ -201,7 +210,7 @@ class GroupLags:
         ages: list[float] = []
         looked_up = 0
         for count, place in enumerate(most_first, 1):
-            _, topic, index, committed, _ = lags[place]
+            _, topic, index, committed = found[place]
             name = topic, index
             age_ms: int | None = None
             is_full = not count % _ROWS_A_PIECE

@@ -9,7 +9,7 @@ from typing import Final
 
 from ottla.broker.broker import Broker
 from ottla.machines.group.membership import Group
-from ottla.node.metrics.group_lags import GroupLags, Lag
+from ottla.node.metrics.group_lags import Committed, GroupLags
 from ottla.runtime.exposition import Exposition, escaped
 
 _ROWS_A_PIECE: Final = 2_000
@@ -20,31 +20,32 @@ def group_metrics(page: Exposition, broker: Broker, lags: GroupLags) -> Iterator
     ids = [f'{{consumergroup="{escaped(group.group_id)}"}} ' for group in groups]
     yield from page.add_column("kafka_consumergroup_members", "gauge", ids, [len(group.members) for group in groups])
     _add_coordinator(page, broker, groups)
-    found: list[Lag] = []
-    for some in lags.all():
+    found: list[Committed] = []
+    records: list[int] = []
+    for some, ends in lags.all():
         found += some
+        records += [end - row[3] if end > row[3] else 0 for row, end in zip(some, ends, strict=True)]
         yield page.take()
     most = broker.config.integer("ottla.metrics.max.group.partitions")
     left_out = max(len(found) - most, 0)
     if left_out:
-        found = sorted(found, key=_smallest_lag_last)[:most]
+        largest = sorted(range(len(found)), key=records.__getitem__, reverse=True)[:most]
+        found, records = [found[place] for place in largest], [records[place] for place in largest]
         yield ""
     page.gauge("ottla_consumergroup_partitions_left_out", left_out)
     prefix = "kafka_consumergroup_"
     labels: list[str] = []
-    records: list[int] = []
     of_topics: dict[tuple[str, str], int] = {}
     topic_labels: list[str] = []
     offset_sums: list[int] = []
     lag_sums: list[int] = []
     last_group, group = None, ""
     for start in range(0, len(found), _ROWS_A_PIECE):
-        for group_id, topic, partition, committed, end_offset in found[start : start + _ROWS_A_PIECE]:
-            behind = end_offset - committed if end_offset > committed else 0
+        end = start + _ROWS_A_PIECE
+        for (group_id, topic, partition, committed), behind in zip(found[start:end], records[start:end], strict=True):
             if group_id != last_group:
                 last_group, group = group_id, escaped(group_id)
             labels.append(f'{{consumergroup="{group}",topic="{topic}",partition="{partition}"}} ')
-            records.append(behind)
             place = of_topics.setdefault((group_id, topic), len(offset_sums))
             if place == len(offset_sums):
                 topic_labels.append(f'{{consumergroup="{group}",topic="{topic}"}} ')
@@ -54,18 +55,13 @@ def group_metrics(page: Exposition, broker: Broker, lags: GroupLags) -> Iterator
                 offset_sums[place] += committed
                 lag_sums[place] += behind
         yield page.take()
-    yield from page.add_column(prefix + "current_offset", "gauge", labels, [lag[3] for lag in found])
+    yield from page.add_column(prefix + "current_offset", "gauge", labels, [row[3] for row in found])
     yield from page.add_column(prefix + "lag", "gauge", labels, records)
     yield from page.add_column(prefix + "current_offset_sum", "gauge", topic_labels, offset_sums)
     yield from page.add_column(prefix + "lag_sum", "gauge", topic_labels, lag_sums)
     for places, ages in lags.ages(found, records):
         at_places = [labels[place] for place in places]
         yield from page.add_column("ottla_consumergroup_lag_seconds", "gauge", at_places, ages)
-
-
-def _smallest_lag_last(lag: Lag) -> int:
-    _, _, _, committed, end_offset = lag
-    return committed - end_offset
 
 
 def _add_coordinator(page: Exposition, broker: Broker, groups: list[Group]) -> None:
