@@ -16,17 +16,17 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "connect.md"
 INTRODUCTION = """\
 # Connect: converters and transforms
 
-What Kafka Connect's own converters, transforms and predicates do, as a library on Arrow (`ottla[arrow]`). A worker that
-runs connectors is not there yet, nor are converters that need a schema registry, and of Kafka's transforms Cast,
-InsertHeader, TimestampConverter and TimestampRouter: a class that is not here is refused by name. Class names,
-options, bytes and messages are those of Apache Kafka 4.3.1, held by tests beside its jars;
+What Kafka Connect's own converters, transforms and predicates do, Debezium's transforms of change events, and
+Confluent's AvroConverter and ProtobufConverter, as a library on Arrow (`ottla[arrow]`). A class that is not here is
+refused by name; JsonSchemaConverter is not here yet. Class names, options, bytes and messages are those of Apache Kafka
+4.3.1, Debezium 3.6 and Confluent (7.7, Protobuf 7.0), held by tests beside their jars;
 [decision 23](decisions/0023-connect-on-columns.md) says how records are kept.
 
 This page is written by `make generate` from the tables in `src/ottla/connect`.
 
-## What is different from Kafka's, on purpose
+## What is different, on purpose
 
-| where | Kafka | here |
+| where | Kafka, Debezium, Confluent | here |
 | --- | --- | --- |
 | JSON of another type than its schema's, or out of range | becomes 0 or null, or loses bits | refused, with the field |
 | a number without a schema that has more than 64 bits | loses the upper ones | refused |
@@ -38,11 +38,30 @@ This page is written by `make generate` from the tables in `src/ottla/connect`.
 | last digits of floating-point numbers | of the version of Java | the fewest that are needed, as Java since 19 |
 | bytes through StringConverter | the number of a Java object | refused |
 | an unknown `converter.encoding` | fails for each record | refused at once |
+| Cast, of a whole Decimal, Date, Time or Timestamp | no converter can write it | is written |
+| TimestampConverter, of more days than a Date can have | loses bits | refused |
+| TimestampConverter, of a text without `format` | fails with a NullPointerException | refused, with what to set |
+| dates as text: years of two digits | 80 years back to 20 ahead | 1950 to 2049 |
+| dates as text: names of zones; weeks, when read | all; understood | UTC and GMT; refused |
+| an unknown `timestamp.format` | fails for each record | refused at once |
+| InsertHeader, an array or map of several types | cannot be written | the text |
+| InsertHeader, an empty array or map, or one of nulls | cannot be written | one of texts |
 | MaskField, of a tombstone | fails | it stays a tombstone |
 | MaskField, of a decimal with a scale | fails | zero, or the replacement, with that scale |
 | SetSchemaMetadata, of anything but a struct | fails | the schema is renamed |
 | ReplaceField, renaming a field that is not there to one that is | fails | nothing is renamed |
 | ReplaceField, two members of one name without a schema | one of them is lost | refused, as with a schema |
+| ExtractNewRecordState, `add.fields` from a block that the envelope has not | fails | left out |
+| ExtractNewRecordState, `drop.fields` of a tombstone without a schema | fails | nothing is dropped |
+| EventRouter, a payload that is a JSON array, with `table.expand.json.payload` | cannot be written | stays a text |
+| EventRouter, ByLogicalTableRouter: a schema of several topics | has the first one's name | each has its own |
+| Debezium's transforms, an option that they do not have | ignored | refused by name |
+| AvroConverter, reading the default of an array, map or struct, entries that may be null | lost | read |
+| AvroConverter, ProtobufConverter, a schema that is within itself | read | refused |
+| ProtobufConverter, oneofs and `optional`, with `optional.for.nullables` or `wrapper.for.nullables` | may fail | read |
+| ProtobufConverter, decimals in maps | written without their scale, and not read | written with it, and read |
+| ProtobufConverter, a value that is a Decimal, Date, Time or Timestamp alone | written, and not read | refused |
+| Confluent's converters, an option that they do not have | ignored | refused by name |
 | regular expressions: classes within classes, `\\p{…}` | understood | refused when they are configured |
 | nesting of schemas; digits of a decimal | no limit | 100; 20,000 |
 

@@ -8,7 +8,7 @@ daemon, local_cluster (`ottla cluster`), sim, demo, node_demo.
 Against a cluster: topics, groups, configs, cluster, acls, tokens, transactions, reassign, console, top, performance,
 records (`ottla tail`, `consume`, `produce`, `copy`), short (`ottla topic`, `group`, `config`), backup
 (`ottla backup`, `restore`), balance (`ottla balance`, `node`), pipelines, health. To be watched by others: dashboards.
-Schemas: registry (`ottla registry`).
+Schemas: registry (`ottla registry`). Connectors: connect (`ottla connect`, Kafka's `connect-…`).
 
 What they share:
 

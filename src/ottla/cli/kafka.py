@@ -62,6 +62,12 @@ OTHERS: Final = {
 }
 """Modules of tools that are about a machine and need no broker."""
 
+WORKERS: Final = {
+    "connect-distributed": "ottla.cli.connect.connect_distributed",
+    "connect-standalone": "ottla.cli.connect.connect_standalone",
+}
+"""Modules of Kafka Connect's commands, whose names begin with no `kafka-`."""
+
 
 WITH_SCHEMAS: Final = tuple(
     f"{kind}-console-{which}" for kind in ("avro", "protobuf", "json-schema") for which in ("producer", "consumer")
@@ -79,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run(name: str, arguments: list[str]) -> int:
     if name in WITH_SCHEMAS:
         return run_module("ottla.cli.console.schema_console", [name, *arguments])
-    return run_module(TOOLS[name].module if name in TOOLS else OTHERS[name], arguments)
+    return run_module(TOOLS[name].module if name in TOOLS else {**OTHERS, **WORKERS}[name], arguments)
 
 
 def run_module(module: str, arguments: list[str]) -> int:

@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "balance": Tool("ottla.cli.balance.balance_command", "spread replicas and leaders evenly over brokers and racks"),
     "node": Tool("ottla.cli.balance.node_command", "empty a broker, and take it out of the cluster"),
     "registry": Tool("ottla.cli.registry.command", "start a schema registry, and use one"),
+    "connect": Tool("ottla.cli.connect.command", "start a worker of connectors, and use one"),
     "quorum": Tool(
         "ottla.cli.cluster.quorum", "look at a stopped controller's metadata; recover when a majority is lost"
     ),

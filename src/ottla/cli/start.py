@@ -328,12 +328,18 @@ def node_properties(options: argparse.Namespace, data: str) -> dict[str, str]:
         )
     if (metrics := getattr(options, "metrics", None)) is not None:  # `ottla doctor` has no such option.
         properties["ottla.metrics.listener"] = metrics
-    for setting in options.set:
+    return properties | given_settings(options.set)
+
+
+def given_settings(texts: list[str]) -> dict[str, str]:
+    """What `--set` says, each KEY=VALUE. Raises `ValueError`."""
+    found: dict[str, str] = {}
+    for setting in texts:
         key, equals, value = setting.partition("=")
         if not equals:
             raise ValueError(f"--set {setting}: it must be KEY=VALUE")
-        properties[key.strip()] = value.strip()
-    return properties
+        found[key.strip()] = value.strip()
+    return found
 
 
 def _refuse_directory_of_nodes(data: str) -> None:

@@ -7,6 +7,11 @@ class ConnectError(OttlaError):
     """Anything of Connect's that fails on purpose."""
 
 
+class Retriable(ConnectError):
+    """What may be gone when it is tried again: Kafka's RetriableException. The connector restarts by itself, after
+    pauses that grow; anything else is FAILED until somebody restarts it."""
+
+
 class DataError(ConnectError):
     """Data that a schema, a converter or a transform refuses: Kafka's DataException.
 

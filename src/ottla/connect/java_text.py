@@ -10,6 +10,7 @@ from ottla.connect.errors import DataError
 from ottla.schemas.json_text import java_double, java_float
 
 _EPOCH: Final = datetime(1970, 1, 1)
+_TRIMMED: Final = "".join(map(chr, range(33)))
 _DAY_MS: Final = 86_400_000
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -49,6 +50,11 @@ def java_text(schema: Schema | None, value: Any) -> str:
         )
         return "Struct{" + ",".join(said) + "}"
     raise DataError(f"{java_class(value, schema)} has no text")
+
+
+def trimmed(text: str) -> str:
+    """As `String.trim` does it: without spaces and control characters at both ends."""
+    return text.strip(_TRIMMED)
 
 
 def milliseconds(schema: Schema, value: int) -> int:

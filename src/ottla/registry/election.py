@@ -156,6 +156,10 @@ class ElectionSettings(NamedTuple):
     session_timeout_ms: int = 10_000
     rebalance_timeout_ms: int = 300_000
     heartbeat_interval_ms: int = 3_000
+    protocol_type: str = PROTOCOL_TYPE
+    protocol: str = PROTOCOL
+    member_kind: str = "registry"
+    """What a member is called in the log."""
 
 
 class Election:
@@ -211,7 +215,9 @@ class Election:
                 if version < _FIRST_WITH_MANY_MEMBERS:
                     return LeaveGroupRequest(group_id=self._settings.group_id, member_id=member_id)
                 leaving = LeaveGroupRequest.MemberIdentity(
-                    member_id=member_id, group_instance_id=self._identity.url, reason="the registry stops"
+                    member_id=member_id,
+                    group_instance_id=self._identity.url,
+                    reason=f"the {self._settings.member_kind} stops",
                 )
                 return LeaveGroupRequest(group_id=self._settings.group_id, members=[leaving])
 
@@ -251,7 +257,9 @@ class Election:
     async def _join(self, run: int) -> None:
         began_s = self._world.now_s()
         settings = self._settings
-        protocol = JoinGroupRequest.JoinGroupRequestProtocol(name=PROTOCOL, metadata=identity_bytes(self.identity))
+        protocol = JoinGroupRequest.JoinGroupRequestProtocol(
+            name=settings.protocol, metadata=identity_bytes(self.identity)
+        )
 
         def request(version: int) -> JoinGroupRequest:
             return JoinGroupRequest(
@@ -260,7 +268,7 @@ class Election:
                 rebalance_timeout_ms=settings.rebalance_timeout_ms,
                 member_id=self._member_id,
                 group_instance_id=self._identity.url if version >= _FIRST_WITH_INSTANCES else None,
-                protocol_type=PROTOCOL_TYPE,
+                protocol_type=settings.protocol_type,
                 protocols=[protocol],
             )
 
@@ -285,8 +293,8 @@ class Election:
                 generation_id=self.generation,
                 member_id=self._member_id,
                 group_instance_id=self._identity.url if version >= _FIRST_SYNC_WITH_INSTANCES else None,
-                protocol_type=PROTOCOL_TYPE,
-                protocol_name=PROTOCOL,
+                protocol_type=settings.protocol_type,
+                protocol_name=settings.protocol,
                 assignments=assignments,
             )
 
@@ -312,15 +320,17 @@ class Election:
     def _take(self, assignment: Assignment, since_s: float) -> None:
         if assignment.error == DUPLICATE_URLS:
             _log.error(
-                "several registries of the group %s say that they are at the same URL, so none can lead; "
-                "set host.name and port so that each has its own (this one is %s)",
+                "several members of the group %s say that they are at the same URL, so none can lead; "
+                "set host name and port so that each has its own (this %s is %s)",
                 self._settings.group_id,
+                self._settings.member_kind,
                 self._identity.url,
             )
             self._lose(None)
             return
         if assignment.leader is None:
-            _log.warning("no registry of the group %s may lead: nothing can be changed", self._settings.group_id)
+            kind, group = self._settings.member_kind, self._settings.group_id
+            _log.warning("no %s of the group %s may lead: nothing can be changed", kind, group)
         self.leads = assignment.leader is not None and assignment.leader.url == self._identity.url
         self._renew(since_s)
         self._on_leader(assignment.leader, self.leads)
@@ -358,8 +368,8 @@ class Election:
             self._member_id, self.generation = "", _NO_GENERATION
             self._lose(None)
             raise Replaced(
-                f"another registry says that it is at {self._identity.url}; "
-                "set host.name and the port so that each has its own URL"
+                f"another {self._settings.member_kind} says that it is at {self._identity.url}; "
+                "set host name and port so that each has its own URL"
             )
         if code not in _JOIN_AGAIN:
             raise error_for(code)

@@ -21,6 +21,8 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 REASONS: Final[Mapping[int, str]] = {
     200: "OK",
+    201: "Created",
+    202: "Accepted",
     204: "No Content",
     400: "Bad Request",
     401: "Unauthorized",

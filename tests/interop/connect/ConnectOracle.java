@@ -4,6 +4,7 @@
 //   {"do": "write", "class": ..., "options": {...}, "value": ...}   what a converter writes for a value
 //   {"do": "read", "class": ..., "options": {...}, "bytes": ...}    what a converter reads from bytes
 //   {"do": "transform", "class": ..., "options": {...}, "records": [...]}   what a transform makes of records
+//   {..., "source": true}                                           the same of a source's records
 //   {"do": "predicate", ...}                                        whether a predicate holds for each
 // An answer has "out", or "error" (the name of the exception) and "message".
 
@@ -19,11 +20,13 @@ import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.connect.connector.ConnectRecord;
 import org.apache.kafka.connect.data.SchemaAndValue;
 import org.apache.kafka.connect.header.ConnectHeaders;
 import org.apache.kafka.connect.header.Header;
 import org.apache.kafka.connect.json.JsonConverter;
 import org.apache.kafka.connect.sink.SinkRecord;
+import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.storage.Converter;
 import org.apache.kafka.connect.transforms.Transformation;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
@@ -68,14 +71,15 @@ public class ConnectOracle {
                 return carrying(converter.toConnectData("topic", content.isNull() ? null : unbytes(content)));
             }
             case "transform": {
-                @SuppressWarnings("unchecked")
-                Transformation<SinkRecord> transform = (Transformation<SinkRecord>) made;
+                @SuppressWarnings({"unchecked", "rawtypes"})
+                Transformation transform = (Transformation) made;
                 transform.configure(options);
+                boolean fromSource = question.path("source").asBoolean();
                 ArrayNode out = JSON.createArrayNode();
                 for (JsonNode one : question.get("records")) {
                     ObjectNode answer = JSON.createObjectNode();
                     try {
-                        SinkRecord record = transform.apply(record(one));
+                        ConnectRecord<?> record = transform.apply(fromSource ? sourced(record(one)) : record(one));
                         answer.set("out", record == null ? null : written(record));
                     } catch (Exception error) {
                         answer.put("error", error.getClass().getSimpleName());
@@ -109,7 +113,13 @@ public class ConnectOracle {
             TimestampType.CREATE_TIME, headers);
     }
 
-    static ObjectNode written(SinkRecord record) {
+    // The same as a source's: some transforms take the partition away, which only such a record can do without.
+    static SourceRecord sourced(SinkRecord record) {
+        return new SourceRecord(Map.of(), Map.of(), record.topic(), record.kafkaPartition(), record.keySchema(), record.key(),
+            record.valueSchema(), record.value(), record.timestamp(), record.headers());
+    }
+
+    static ObjectNode written(ConnectRecord<?> record) {
         ObjectNode said = JSON.createObjectNode();
         said.put("topic", record.topic());
         said.put("partition", record.kafkaPartition());

@@ -21,11 +21,12 @@ CARRIER = make_converter("JsonConverter", {"replace.null.with.default": "false"}
 _FRACTION = re.compile(rb"-?\d+\.\d+(?:E-?\d+)?")
 
 
-def asked(questions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What Kafka answers to each."""
+def asked(questions: Iterable[dict[str, Any]], more: Path | None = None) -> list[dict[str, Any]]:
+    """What Kafka answers to each. `more` is a directory with others' jars."""
     source = Path(__file__).with_name("ConnectOracle.java")
     command = ["java", *QUICK_START, "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
-    command += ["-cp", f"{connect_libraries()}/*", str(source)]
+    jars = f"{connect_libraries()}/*" + ("" if more is None else f":{more}/*")
+    command += ["-cp", jars, str(source)]
     lines = "\n".join(json.dumps(question) for question in questions)
     done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr[-4000:]

@@ -128,6 +128,11 @@ class ConnectCluster:
             "org.apache.kafka.connect.cli.ConnectDistributed", settings, self._files[number]
         )
 
+    @property
+    def url(self) -> str:
+        """Of the first worker's REST interface."""
+        return self._rest[0]
+
     def kill(self, number: int) -> None:
         """As `kill -9`."""
         process = self._processes.pop(number)

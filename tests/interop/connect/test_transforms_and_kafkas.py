@@ -1,6 +1,7 @@
 """Our transforms and predicates beside Kafka Connect's, on random records, a batch of several each."""
 
 import json
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -16,11 +17,88 @@ from tests.interop.connect.connect_oracle import RandomData, asked, carried, unp
 
 pytestmark = pytest.mark.interop
 
+FRACTION = re.compile(rb"-?\d+\.\d+(?:[eE][+-]?\d+)?")
 SEED = 20261118
 BATCHES = 40
 PACKAGE = "org.apache.kafka.connect.transforms."
+KAFKAS = [kind for kind in TRANSFORMS if kind.class_name.startswith(PACKAGE)]
+
+LITERALS = (
+    *(
+        "42",
+        "-129",
+        "+7",
+        "40000",
+        "3e10",
+        "1.5",
+        "-.5",
+        "1e40",
+        "1e400",
+        "0",
+        "-0",
+        "0.0",
+        "9223372036854775808",
+        "007",
+        "1_0",
+    ),
+    *(
+        "true",
+        " false ",
+        "null",
+        "nullable",
+        "",
+        " ",
+        "it is",
+        "a:b",
+        "[1,300]",
+        '["a", "b:c"]',
+        "[1, 2.5]",
+        "[1, a]",
+        "[1",
+    ),
+    *(
+        '{"a":1,"b":2000}',
+        "{1:2 3:4}",
+        '{"a":[1,2]}',
+        "{a:1}",
+        '[{"a":1}]',
+        "[[1],[2]]",
+        "[true,false]",
+        '"quoted"',
+        "[1,,2]",
+    ),
+    *(
+        "2026-11-18",
+        "12:34:56.789Z",
+        "2026-11-18T12:34:56.789Z",
+        "2026-13-40",
+        '["2026-11-18"]',
+        "2026-11-1x",
+        "[null,1]",
+    ),
+)
+"""For InsertHeader. `[]`, entries of several kinds, and nulls alone have schemas in Kafka that it cannot write."""
 
 OPTIONS: dict[str, list[dict[str, str]]] = {
+    "Cast": [{"spec": kind} for kind in ("int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string")]
+    + [
+        {"spec": "a:int8,b:int64,c:string"},
+        {"spec": "a:float32, b : BOOLEAN ,c:float64", "replace.null.with.default": "false"},
+        {"spec": "d:int32,e:int16,f:string"},
+        {"spec": "a:string,b:string,d:boolean,e:float32,f:float64"},
+    ],
+    "InsertHeader": [{"header": "one", "value.literal": literal} for literal in LITERALS],
+    "TimestampConverter": [
+        {"target.type": kind, "format": "yyyy-MM-dd'T'HH:mm:ss.SSS", "unix.precision": precision} | field
+        for kind in ("string", "unix", "Date", "Time", "Timestamp")
+        for precision in ("seconds", "milliseconds", "microseconds", "nanoseconds")
+        for field in ({}, {"field": "a"}, {"field": "b", "replace.null.with.default": "false"})
+    ],
+    "TimestampRouter": [
+        {},
+        {"topic.format": "${timestamp}_${topic}_${topic}", "timestamp.format": "yyyy-MM-dd'T'HH:mm:ss.SSSX"},
+        {"topic.format": "x${timestamp}", "timestamp.format": "YYYY'w'w EEEE MMM D h a G"},
+    ],
     "DropHeaders": [{"headers": "one,one"}, {"headers": "one,two"}],
     "ExtractField": [{"field": "a"}, {"field": "a", "replace.null.with.default": "false"}]
     + [{"field": path, "field.syntax.version": "V2"} for path in ("a.b", "b", "c.a")],
@@ -52,6 +130,33 @@ OPTIONS: dict[str, list[dict[str, str]]] = {
     "SetSchemaMetadata": [{"schema.name": "n"}, {"schema.version": "3"}, {"schema.name": "n", "schema.version": "4"}],
     "ValueToKey": [{"fields": "a"}, {"fields": "b,a", "replace.null.with.default": "false"}],
 }
+
+
+class TellingData(RandomData):
+    """Texts that are numbers and dates now and then."""
+
+    def text(self, least: int = 0) -> str:
+        random = self.random
+        match random.randrange(6):
+            case 0:
+                return str(random.randrange(-(1 << 63), 1 << 63) >> random.randrange(64))
+            case 1:
+                return random.choice(
+                    ["1e3", " 1.5 ", "-0.1f", "NaN", "-Infinity", "0x1.8p3", "+7", "1_0", "TRUE", "9" * 30]
+                )
+            case 2:
+                return random.choice(
+                    [
+                        "2026-11-18T01:02:03.004",
+                        "1970-1-1T0:0:0.0Z",
+                        "1500-02-29T24:61:00.5",
+                        "2026-11-18",
+                        "12345-01-01T00:00:00.0",
+                    ]
+                )
+            case 3:
+                return f"{random.uniform(-1, 1) * 10.0 ** random.randrange(-50, 50)}"
+        return super().text(least)
 
 
 def random_part(data: RandomData, length: int) -> AnyColumn:
@@ -118,13 +223,16 @@ def said(records: Records) -> list[dict[str, Any]]:
     return made
 
 
-def plain(record: dict[str, Any] | None) -> Any:
-    """A record that travelled, so that it can be compared: what has no schema has no order."""
+def plain(record: dict[str, Any] | None, transform: str = "") -> Any:
+    """A record that travelled, so that it can be compared: what has no schema has no order. What Cast makes of numbers
+    with 32 bits has more digits in Java than it needs."""
     if record is None:
         return None
 
     def read(text: str | None) -> Any:
         content = unpacked(text)
+        if content is not None and transform == "Cast":
+            content = FRACTION.sub(lambda found: f"{float(found[0]):.6g}".encode(), content)
         parsed = None if content is None else json.loads(content)
         return parsed if parsed is None or parsed["schema"] is None else content
 
@@ -145,6 +253,13 @@ def row_by_row(transform: Any, records: Records) -> list[tuple[Any, str | None]]
     return made
 
 
+def has_lost_its_type(name: str, options: dict[str, str], records: Records, place: str) -> bool:
+    """A whole Date or Decimal that is cast keeps its name, and Kafka's converters then refuse it."""
+    column = records.key if place == "Key" else records.value
+    is_whole = name == "Cast" and ":" not in options["spec"]
+    return is_whole and isinstance(column, Column) and column.schema.logical is not None
+
+
 def is_ours_to_differ(name: str, records: Records, row: int, place: str) -> bool:
     """Where Kafka's fail: MaskField on tombstones and decimals, SetSchemaMetadata on anything but structs."""
     if name not in ("MaskField", "SetSchemaMetadata"):
@@ -161,11 +276,12 @@ def is_ours_to_differ(name: str, records: Records, row: int, place: str) -> bool
     )
 
 
-@pytest.mark.parametrize("kind", TRANSFORMS, ids=lambda kind: kind.class_name.removeprefix(PACKAGE))
+@pytest.mark.parametrize("kind", KAFKAS, ids=lambda kind: kind.class_name.removeprefix(PACKAGE))
 def test_records_become_what_kafka_makes_of_them(kind: Any) -> None:
     name, _, place = kind.class_name.removeprefix(PACKAGE).partition("$")
-    data = RandomData(SEED)
-    cases = [(options, random_records(data)) for options in OPTIONS[name] for _ in range(BATCHES)]
+    data = TellingData(SEED) if name in ("Cast", "TimestampConverter") else RandomData(SEED)
+    batches = BATCHES if len(OPTIONS[name]) < 20 else BATCHES // 4
+    cases = [(options, random_records(data)) for options in OPTIONS[name] for _ in range(batches)]
     questions = [
         {"do": "transform", "class": kind.class_name, "options": options, "records": said(records)}
         for options, records in cases
@@ -181,10 +297,13 @@ def test_records_become_what_kafka_makes_of_them(kind: Any) -> None:
                 continue  # a new name that another field has, and no field of the old name
             if name == "ReplaceField" and refusal is not None and "duplication" in refusal and "error" not in javas:
                 continue  # two members of one name, of which Kafka keeps the later one in its hash table
+            if "are too many for a Date" in (refusal or "") or has_lost_its_type(name, options, records, place):
+                continue
             where = f"batch {number} row {row} {options}: {refusal}, Kafka: {javas}"
             assert (refusal is None) == ("error" not in javas), where
             if refusal is None:
-                assert plain(made) == plain(javas["out"]), where
+                if name != "Cast" or plain(made) != plain(javas["out"]):
+                    assert plain(made, name) == plain(javas["out"], name), where
                 transformed += 1
             elif name == "MaskField":  # which field is refused first hangs on a hash table
                 assert refusal[:26] == javas["message"][:26], where
@@ -217,6 +336,10 @@ def test_predicates_hold_where_kafkas_hold(kind: Any) -> None:
 
 
 WRONG: list[tuple[str, dict[str, str]]] = [
+    ("Cast$Value", {}),
+    ("Cast$Value", {"spec": ""}),
+    ("Cast$Value", {"spec": "int8,a:int8"}),
+    ("Cast$Value", {"spec": "a:bytes"}),
     ("DropHeaders", {}),
     ("DropHeaders", {"headers": ""}),
     ("DropHeaders", {"headers": "a,,b"}),
@@ -227,11 +350,17 @@ WRONG: list[tuple[str, dict[str, str]]] = [
     ("HeaderFrom$Value", {"fields": "a", "headers": "b,c", "operation": "copy"}),
     ("HeaderFrom$Value", {"fields": "a", "headers": "b", "operation": "steal"}),
     ("InsertField$Value", {}),
+    ("InsertHeader", {"header": "a"}),
+    ("InsertHeader", {"value.literal": "a"}),
     ("MaskField$Value", {"fields": "a", "replacement": ""}),
     ("ReplaceField$Value", {"renames": "a"}),
     ("ReplaceField$Value", {"renames": "a:b,c:d:e"}),
     ("SetSchemaMetadata$Value", {}),
     ("SetSchemaMetadata$Value", {"schema.version": "x"}),
+    ("TimestampConverter$Value", {}),
+    ("TimestampConverter$Value", {"target.type": "date"}),
+    ("TimestampConverter$Value", {"target.type": "string"}),
+    ("TimestampConverter$Value", {"target.type": "unix", "unix.precision": "days"}),
     ("ValueToKey", {"fields": ""}),
     ("predicates.HasHeaderKey", {"name": ""}),
 ]

@@ -18,6 +18,7 @@ from ottla.connect.data.rows import Float32, Int32, Moment, column_of, rows_of
 from ottla.connect.data.schema import Schema, Type, struct
 from ottla.connect.errors import DataError
 from ottla.connect.options import InvalidOption
+from tests.unit.connect.given_registry import GivenRegistry
 from tests.unit.connect.random_data import schemas_and_rows
 
 INT32 = Schema(Type.INT32)
@@ -309,8 +310,9 @@ def test_strings_have_the_character_set_that_is_asked_for() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.class_name)
 def test_every_converter_has_its_names(kind: Any) -> None:
+    options = {"schema.registry.url": "http://registry"} if kind.make_on is not None else {}
     for name in (kind.class_name, *aliases(kind.class_name)):
-        assert make_converter(name, {}) is not None
+        assert make_converter(name, options, registry=lambda _: GivenRegistry()) is not None
 
 
 @pytest.mark.parametrize(

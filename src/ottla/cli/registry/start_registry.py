@@ -3,6 +3,7 @@
 import argparse
 
 from ottla import __version__
+from ottla.cli.start import given_settings
 
 DEFAULT_PORT = 8081
 
@@ -47,11 +48,7 @@ def registry_properties(options: argparse.Namespace) -> dict[str, str]:
     if options.port is not None or options.host is not None or "listeners" not in properties:
         port = options.port if options.port is not None else str(DEFAULT_PORT)
         properties["listeners"] = f"http://{options.host or '127.0.0.1'}:{port}"
-    for setting in options.set:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise ValueError(f"--set {setting}: it must be KEY=VALUE")
-        properties[key.strip()] = value.strip()
+    properties |= given_settings(options.set)
     if "kafkastore.bootstrap.servers" not in properties:
         raise ValueError("--bootstrap-server HOST:PORT is missing: the brokers of the cluster that holds the schemas")
     return properties

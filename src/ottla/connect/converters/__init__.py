@@ -7,4 +7,9 @@ json            JSON with and without schemas: the converter, its options and ca
 json_columns    columns to JSON, whole columns at a time
 json_rows       JSON to rows, by a schema or without one
 json_schemas    Connect's schemas as JSON and back
+registered      what converters on a schema registry have in common; the registry's client is given
+avro            Confluent's AvroConverter
+avro_schemas    Connect's schemas as Avro's and back
+protobuf        Confluent's ProtobufConverter
+protobuf_schemas  Connect's schemas as Protobuf's and back
 """

@@ -1,10 +1,14 @@
-"""Converters under Kafka's class names, and under the short names that a worker's plugins have."""
+"""Converters under Kafka's class names, and under the short names that a worker's plugins have.
+
+Those that use a schema registry are given a client of it: `make_converter(…, registry=…)`.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from ottla.config.parse import Values
 from ottla.config.setting import Setting
+from ottla.connect.converters import avro, protobuf
 from ottla.connect.converters import json as json_converter
 from ottla.connect.converters.converter import Converter
 from ottla.connect.converters.json import JsonConverter
@@ -15,16 +19,20 @@ from ottla.connect.converters.plain import (
     NumberConverter,
     StringConverter,
 )
+from ottla.connect.converters.registered import RegistryMaker, refuse_unknown
 from ottla.connect.data.schema import Type
 from ottla.connect.options import InvalidOption, read_options
+from ottla.schemas.registry_port import BlockingRegistry
 
 
 class Kind(NamedTuple):
-    """A converter that there is: its options, and what makes it."""
+    """A converter that there is: its options, and what makes it, alone or on a registry."""
 
     class_name: str
     options: tuple[Setting, ...]
-    make: Callable[[Values], Converter]
+    make: Callable[[Values], Converter] | None
+    make_on: Callable[[Values, BlockingRegistry, bool], Converter] | None = None
+    """Of options, a registry, and whether it is for keys."""
 
 
 def _numbers(class_name: str, name: str, type: Type, code: str) -> Kind:
@@ -41,6 +49,8 @@ KINDS: Final = (
     _numbers("FloatConverter", "float", Type.FLOAT32, "f"),
     _numbers("DoubleConverter", "double", Type.FLOAT64, "d"),
     Kind("org.apache.kafka.connect.json.JsonConverter", json_converter.OPTIONS, JsonConverter),
+    Kind("io.confluent.connect.avro.AvroConverter", avro.OPTIONS, None, avro.AvroConverter),
+    Kind("io.confluent.connect.protobuf.ProtobufConverter", protobuf.OPTIONS, None, protobuf.ProtobufConverter),
 )
 """One row for each converter."""
 
@@ -54,10 +64,30 @@ def aliases(class_name: str) -> tuple[str, ...]:
 _BY_NAME: Final = {name: kind for kind in KINDS for name in (kind.class_name, *aliases(kind.class_name))}
 
 
-def make_converter(name: str, options: Mapping[str, str | None]) -> Converter:
+def needs_registry(name: str) -> bool:
+    """Whether the converter of this name uses a schema registry."""
+    kind = _BY_NAME.get(name.strip())
+    return kind is not None and kind.make_on is not None
+
+
+def make_converter(
+    name: str,
+    options: Mapping[str, str | None],
+    *,
+    is_key: bool = False,
+    registry: RegistryMaker | None = None,
+) -> Converter:
     """A converter by its class name or a short one, with these options: what stands behind `value.converter.` in a
-    configuration. Raises `InvalidOption`."""
+    configuration. `registry` makes a client from these options; it is called for converters that need one, and the
+    caller closes the client. Raises `InvalidOption`."""
     kind = _BY_NAME.get(name.strip())
     if kind is None:
         raise InvalidOption(f"Class {name.strip()} could not be found.")
-    return kind.make(read_options(kind.options, options))
+    if kind.make_on is None:
+        assert kind.make is not None
+        return kind.make(read_options(kind.options, options))
+    refuse_unknown(kind.class_name, kind.options, options)
+    values = read_options(kind.options, options)
+    if registry is None:
+        raise InvalidOption(f"{kind.class_name} needs a schema registry, and there is none here")
+    return kind.make_on(values, registry(options), is_key)

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from ottla.config.parse import Values
 from ottla.config.setting import Setting
 from ottla.connect.options import InvalidOption, read_options
-from ottla.connect.transforms import fields, predicates, routing, shapes
+from ottla.connect.transforms import casting, envelopes, fields, moments, outbox, predicates, routing, shapes
 from ottla.connect.transforms.transform import PLACES, Predicate, Transform
 
 
@@ -17,10 +17,14 @@ class Kind(NamedTuple):
     options: tuple[Setting, ...]
     make: Callable[[Values], Any]
     doc: str
+    is_strict: bool = False
+    """Whether a name that no option has is refused. Kafka's own classes ignore it; of Debezium's each is something that
+    somebody asks for, and that is not there."""
 
 
 _PACKAGE: Final = "org.apache.kafka.connect.transforms."
 _OF_A_PART: Final = (
+    casting.Cast,
     fields.ExtractField,
     shapes.Flatten,
     routing.HeaderFrom,
@@ -29,8 +33,22 @@ _OF_A_PART: Final = (
     fields.MaskField,
     fields.ReplaceField,
     shapes.SetSchemaMetadata,
+    moments.TimestampConverter,
 )
-_OF_A_RECORD: Final = (routing.DropHeaders, routing.Filter, routing.RegexRouter, fields.ValueToKey)
+_OF_A_RECORD: Final = (
+    routing.DropHeaders,
+    routing.Filter,
+    routing.InsertHeader,
+    routing.RegexRouter,
+    moments.TimestampRouter,
+    fields.ValueToKey,
+)
+_DEBEZIUMS: Final = {
+    "io.debezium.transforms.ByLogicalTableRouter": envelopes.ByLogicalTableRouter,
+    "io.debezium.transforms.ExtractNewRecordState": envelopes.ExtractNewRecordState,
+    "io.debezium.transforms.outbox.EventRouter": outbox.EventRouter,
+}
+_OF_ALL: Final = ("type", "predicate", "negate")
 _PREDICATES: Final = (predicates.HasHeaderKey, predicates.RecordIsTombstone, predicates.TopicNameMatches)
 
 
@@ -51,6 +69,7 @@ TRANSFORMS: Final = tuple(
                 for place in PLACES
             ),
             *(_row(_PACKAGE + kind.__name__, kind, kind) for kind in _OF_A_RECORD),
+            *(_row(name, kind, kind)._replace(is_strict=True) for name, kind in _DEBEZIUMS.items()),
         ],
         key=lambda kind: kind.class_name,
     )
@@ -70,10 +89,19 @@ def make_predicate(class_name: str, options: Mapping[str, str | None]) -> Predic
     return made
 
 
+def _refuse_unknown(kind: Kind, options: Mapping[str, str | None]) -> None:
+    known = [row.name for row in kind.options]
+    unknown = sorted(set(options) - {*known, *_OF_ALL})
+    if unknown:
+        raise InvalidOption(f"{kind.class_name} has no option {unknown[0]} here; it has {', '.join(known)}")
+
+
 def _made(kinds: tuple[Kind, ...], class_name: str, options: Mapping[str, str | None]) -> Any:
     """By the whole name, or by the last word of it, as a worker's plugins are known."""
     name = class_name.strip()
     for kind in kinds:
         if name in (kind.class_name, kind.class_name.rpartition(".")[2]):
+            if kind.is_strict:
+                _refuse_unknown(kind, options)
             return kind.make(read_options(kind.options, options))
     raise InvalidOption(f"Class {name} could not be found.")

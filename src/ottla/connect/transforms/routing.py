@@ -5,9 +5,11 @@ from typing import Any, Final
 from ottla.config.bounds import Items, OneOf
 from ottla.config.parse import Values
 from ottla.config.setting import ANY, HIGH, REQUIRED, List, Setting, Text
-from ottla.connect.data.columns import AnyColumn, Schemaless, struct_column
+from ottla.connect.data.columns import AnyColumn, Schemaless, nothing, struct_column
 from ottla.connect.data.records import Header, Records
+from ottla.connect.data.rows import constant
 from ottla.connect.errors import DataError
+from ottla.connect.literals import parse_literal
 from ottla.connect.options import InvalidOption, invalid
 from ottla.connect.transforms.fields import DEFAULTS
 from ottla.connect.transforms.java_patterns import option, replaced_first
@@ -90,6 +92,31 @@ class HeaderFrom:
 
     def _without(self, value: dict[str, Any]) -> dict[str, Any]:
         return {name: item for name, item in value.items() if name not in self._fields}
+
+
+class InsertHeader:
+    """One more header, the same for all records."""
+
+    OPTIONS: Final[tuple[Setting, ...]] = (
+        Text("header", REQUIRED, ANY, HIGH, "The name of the header.", acted_on=True),
+        Text(
+            "value.literal",
+            REQUIRED,
+            ANY,
+            HIGH,
+            "Its value, whose type is taken from how it is written: a number, a date, an array, a text …",
+            acted_on=True,
+        ),
+    )
+
+    def __init__(self, options: Values) -> None:
+        self._header = options.text("header")
+        self._literal = parse_literal(options.text("value.literal"))
+
+    def apply(self, records: Records) -> list[Records]:
+        schema, value = self._literal
+        column = nothing(len(records)) if schema is None else constant(schema, value, len(records))
+        return [records.but(headers=(*records.headers, Header(self._header, column)))]
 
 
 class RegexRouter:

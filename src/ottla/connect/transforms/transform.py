@@ -5,8 +5,10 @@ Such a transform here says what it does with a column that has a schema and with
 was, with the schema it had, unless the transform says otherwise.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, Literal, Protocol
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, Literal, Protocol, TypeVar
+
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from ottla.connect.data.columns import AnyColumn, Column, Schemaless
 from ottla.connect.data.records import Records
@@ -15,6 +17,7 @@ from ottla.connect.data.schema import Schema, Type, struct
 from ottla.connect.errors import DataError
 
 Place = Literal["key", "value"]
+Part = TypeVar("Part", bound=Hashable)
 
 
 class Transform(Protocol):
@@ -54,6 +57,26 @@ def _in_the_whole(error: DataError, missing: Any, is_whole: bool) -> DataError:
         return error
     rows = [row for row, is_missing in enumerate(missing.to_pylist()) if not is_missing]
     return DataError(str(error), rows[error.row])
+
+
+def in_parts(
+    records: Records, keys: Sequence[Part | None], apply: Callable[[Part, Records], list[Records]]
+) -> list[Records]:
+    """What `apply` makes of the records of each key. A key that is None drops its records."""
+    rows: dict[Part, list[int]] = {}
+    for row, key in enumerate(keys):
+        if key is not None:
+            rows.setdefault(key, []).append(row)
+    made: list[Records] = []
+    for key, chosen in rows.items():
+        part = records if len(chosen) == len(records) else records.take(pa.array(chosen, pa.int64()))
+        try:
+            made += apply(key, part)
+        except DataError as error:
+            if error.row is None:
+                raise
+            raise DataError(str(error), chosen[error.row]) from None
+    return made
 
 
 def struct_of(column: Column, purpose: str) -> Column:

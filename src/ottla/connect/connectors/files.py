@@ -1,0 +1,312 @@
+"""Files both ways: a directory of JSON lines, CSV or Parquet to a topic, and a topic to such files.
+
+Source. Every file of the directory whose name matches is a source partition, `{"file": NAME}`. Its offset says how many
+of its records are written, and what the file was: `{"records": 200, "bytes": 5120, "modified_ns": …, "done": true}`. A
+file is read when it has kept its size for `file.settle.ms`. One that grows afterwards (JSON lines, CSV) is read on from
+there; one that is another by then is refused by name. A name that begins with `.` or `_`, or ends in `.tmp`, is
+unfinished work of somebody's. Records have null as their key, and the file's columns as their value.
+
+Sink. Exactly once: a put writes files under hidden names, renames them, and last renames the manifest `_manifest.json`,
+which says up to which offsets the directory is complete. What a put leaves that was killed is removed at the next
+start: hidden files, and those that begin where the manifest ends. Files are named by the offsets of their records,
+`TOPIC-PARTITION-FIRST-LAST.parquet`; a reader that takes those below the manifest's offsets sees every record once.
+"""
+
+import fnmatch
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from time import monotonic, sleep, time
+from typing import Any, Final
+
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from ottla.base.ids import TopicPartition
+from ottla.config.bounds import OneOf, at_least
+from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, REQUIRED, Long, Text
+from ottla.connect.arrow_tables import records_from_table, table_of, without_positions
+from ottla.connect.connector import Sink, Source, SourceRecords
+from ottla.connect.connectors.allowed_paths import allowed_path
+from ottla.connect.connectors.file_stream import write_durably
+from ottla.connect.data.columns import Schemaless, nothing
+from ottla.connect.data.records import Records
+from ottla.connect.errors import ConnectError, DataError, Retriable
+
+_FORMATS: Final = ("json", "csv", "parquet")
+_PAUSE_S: Final = 0.5
+_MANIFEST: Final = "_manifest.json"
+_UNFINISHED: Final = "._"
+
+
+class FilesSource(Source):
+    settings = (
+        Text("directory", REQUIRED, ANY, HIGH, "The directory whose files are read.", acted_on=True),
+        Text("topic", REQUIRED, ANY, HIGH, "The topic to write to.", acted_on=True),
+        Text(
+            "format",
+            REQUIRED,
+            OneOf(_FORMATS, any_case=True),
+            HIGH,
+            "What the files are: JSON lines, CSV with a header line, or Parquet.",
+            acted_on=True,
+        ),
+        Text("pattern", "*", ANY, MEDIUM, "Which names are read: `*.csv`, `2026-*`.", acted_on=True),
+        Long(
+            "file.settle.ms",
+            1000,
+            at_least(0),
+            LOW,
+            "How long a file must have kept its size before it is read.",
+            acted_on=True,
+        ),
+    )
+
+    def start(self) -> None:
+        options = self.options()
+        self._directory = allowed_path(options.text("directory"), self.context.worker, "directory")
+        self._topic = options.text("topic")
+        self._format = options.text("format").lower()
+        self._pattern = options.text("pattern")
+        self._settle_s = options.integer("file.settle.ms") / 1000
+        self._known: dict[str, dict[str, Any]] = {}
+        self._open: tuple[str, Iterator[tuple[Any, dict[str, Any]]]] | None = None
+        if not self._directory.is_dir():
+            raise ConnectError(f"directory={self._directory} is no directory: create it, or name another")
+
+    def poll(self, timeout_s: float) -> Sequence[SourceRecords]:
+        deadline_s = monotonic() + timeout_s
+        while True:
+            if self._open is None:
+                self._open = self._next_file()
+            if self._open is not None:
+                name, batches = self._open
+                found = next(batches, None)
+                if found is None:
+                    self._open = None
+                    continue
+                rows, offset = found
+                self._known[name] = offset
+                return [SourceRecords(self._records(rows), {"file": name}, offset)]
+            left_s = deadline_s - monotonic()
+            if left_s <= 0:
+                return []
+            sleep(min(_PAUSE_S, left_s))
+
+    def _next_file(self) -> tuple[str, Iterator[tuple[Any, dict[str, Any]]]] | None:
+        """The next file, by name, that has something new."""
+        with os.scandir(self._directory) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_file())
+        for name in names:
+            if not fnmatch.fnmatchcase(name, self._pattern) or name.startswith((".", "_")) or name.endswith(".tmp"):
+                continue
+            path = self._directory / name
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue
+            if name not in self._known:
+                self._known[name] = self.context.offset({"file": name}) or {}
+            before = self._known[name]
+            same = before.get("bytes") == status.st_size and before.get("modified_ns") == status.st_mtime_ns
+            if (same and before.get("done")) or time() - status.st_mtime < self._settle_s:
+                continue
+            return name, self._batches(path, name, before, status, same)
+        return None
+
+    def _batches(
+        self, path: Path, name: str, before: Mapping[str, Any], status: os.stat_result, same: bool
+    ) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """Rows of a file that are not written yet, each time with the offset behind them."""
+        written = int(before.get("records", 0))
+        if before and not same and (self._format == "parquet" or status.st_size < int(before.get("bytes", 0))):
+            raise ConnectError(
+                f"{path} was read up to record {written}, and is another file now: give a new file a new name"
+            )
+        offset = {"bytes": status.st_size, "modified_ns": status.st_mtime_ns}
+        count = 0
+        try:
+            for table in _read(self._format, path, self.context.max_bytes):
+                begin, count = count, count + table.num_rows
+                if count <= written:
+                    continue
+                rows = table.slice(max(written - begin, 0))
+                yield rows, {"records": count, **offset, "done": False}
+        except (pa.ArrowInvalid, UnicodeDecodeError, ValueError) as error:
+            raise ConnectError(f"{path} cannot be read as {self._format}, behind record {count}: {error}") from error
+        yield None, {"records": max(count, written), **offset, "done": True}
+
+    def _records(self, rows: Any) -> Records:
+        if rows is None:
+            return without_positions(self._topic, nothing(0), nothing(0))
+        if isinstance(rows, _Documents):
+            return without_positions(self._topic, nothing(rows.num_rows), Schemaless(tuple(rows.values)))
+        return records_from_table(self._topic, rows)
+
+
+class _Documents:
+    """Lines of JSON, each of which may be anything."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+        self.num_rows = len(values)
+
+    def slice(self, begin: int) -> "_Documents":
+        return _Documents(self.values[begin:])
+
+
+def _read(format: str, path: Path, most: int) -> Iterator[Any]:
+    if format == "parquet":
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=20_000):
+                yield pa.Table.from_batches([batch])
+    elif format == "csv":
+        from pyarrow import csv
+
+        # All columns are text: what type a column has would else depend on the first block of its file.
+        with open(path, "rb") as file:
+            names = csv.open_csv(file).schema.names if path.stat().st_size else []
+        if names:
+            options = csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=False,
+                quoted_strings_can_be_null=False,
+            )
+            reader = csv.open_csv(
+                path, convert_options=options, read_options=csv.ReadOptions(block_size=min(most, 4 << 20))
+            )
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+    else:
+        values: list[Any] = []
+        size = 0
+        with open(path, "rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # it is still being written
+                if line.strip():
+                    values.append(json.loads(line))
+                    size += len(line)
+                if size >= most:
+                    yield _Documents(values)
+                    values, size = [], 0
+        if values:
+            yield _Documents(values)
+
+
+class FilesSink(Sink):
+    settings = (
+        Text("directory", REQUIRED, ANY, HIGH, "The directory to write to.", acted_on=True),
+        Text(
+            "format",
+            REQUIRED,
+            OneOf(_FORMATS, any_case=True),
+            HIGH,
+            "What the files are: JSON lines, CSV with a header line, or Parquet.",
+            acted_on=True,
+        ),
+    )
+
+    def start(self) -> None:
+        options = self.options()
+        self._directory = allowed_path(options.text("directory"), self.context.worker, "directory")
+        self._format = options.text("format").lower()
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConnectError(f"directory={self._directory} cannot be made: {error.strerror}") from error
+        self._manifest = self._directory / _MANIFEST
+        self._positions = self._read_manifest()
+        self._remove_leftovers()
+
+    def _read_manifest(self) -> dict[TopicPartition, int]:
+        try:
+            said = json.loads(self._manifest.read_text())
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise ConnectError(f"{self._manifest} cannot be read: {error}") from error
+        return {
+            TopicPartition(topic, int(partition)): offset
+            for topic, partitions in said["positions"].items()
+            for partition, offset in partitions.items()
+        }
+
+    def _remove_leftovers(self) -> None:
+        """What a put left that was not finished: hidden files, and those that begin where the manifest ends."""
+        suffix = re.escape(_suffix(self._format))
+        named = re.compile(rf"(.+)-(\d+)-(\d{{20}})-(\d{{20}})(?:-\d+)?{suffix}")
+        for path in self._directory.iterdir():
+            found = named.fullmatch(path.name.removeprefix(_UNFINISHED))
+            if found is None:
+                continue
+            known = self._positions.get(TopicPartition(found[1], int(found[2])), 0)
+            if path.name.startswith(_UNFINISHED) or int(found[3]) >= known:
+                path.unlink()
+
+    def positions(self) -> Mapping[TopicPartition, int]:
+        return self._positions
+
+    def put(self, batches: Sequence[Records], positions: Mapping[TopicPartition, int]) -> None:
+        try:
+            written = [made for number, one in enumerate(batches) for made in self._write(one, number)]
+            for unfinished, path in written:
+                os.replace(unfinished, path)
+            self._positions = {**self._positions, **positions}
+            said: dict[str, dict[str, int]] = {}
+            for (topic, partition), offset in sorted(self._positions.items()):
+                said.setdefault(topic, {})[str(partition)] = offset
+            content = {"positions": said, "files": [path.name for _, path in written]}
+            write_durably(self._manifest, json.dumps(content).encode())
+        except OSError as error:
+            raise Retriable(f"{self._directory} cannot be written: {error.strerror}") from error
+
+    def _write(self, records: Records, number: int) -> Iterator[tuple[Path, Path]]:
+        """A file for each partition of a batch, under a hidden name; with the name that it will have."""
+        partitions = records.partition.unique().to_pylist()
+        for partition in partitions:
+            chosen, _ = records.split(pc.equal(records.partition, partition))
+            assert chosen is not None
+            first, last = (pc.min(chosen.offset).as_py(), pc.max(chosen.offset).as_py())
+            name = f"{records.topic}-{partition}-{first:020}-{last:020}"
+            name = f"{name}-{number}{_suffix(self._format)}" if number else f"{name}{_suffix(self._format)}"
+            unfinished = self._directory / f"{_UNFINISHED}{name}"
+            self._write_file(unfinished, chosen)
+            yield unfinished, self._directory / name
+
+    def _write_file(self, path: Path, records: Records) -> None:
+        with open(path, "wb") as file:
+            if self._format == "json":
+                from ottla.connect.converters.by_name import make_converter
+
+                texts = make_converter("JsonConverter", {"schemas.enable": "false"}).to_bytes("", records.value)
+                for text in texts.to_pylist():
+                    file.write((text if text is not None else b"null") + b"\n")
+            else:
+                table = table_of(records)
+                if self._format == "csv":
+                    from pyarrow import csv
+
+                    csv.write_csv(_flat(table), file)
+                else:
+                    from pyarrow import parquet
+
+                    parquet.write_table(table, file)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _suffix(format: str) -> str:
+    return ".jsonl" if format == "json" else f".{format}"
+
+
+def _flat(table: Any) -> Any:
+    """CSV has no nesting."""
+    for field in table.schema:
+        if pa.types.is_nested(field.type):
+            raise DataError(f"column {field.name} is nested, which CSV cannot have: use the Flatten transform")
+    return table

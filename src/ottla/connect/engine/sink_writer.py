@@ -1,0 +1,169 @@
+"""The writing half of a sink connector, in one task: rows to records, and `put` with the positions behind them.
+
+Theory of operation. All rows of a batch come to one task, a partition's rows in order. They are put some megabytes at a
+time, each time with the positions behind them, in a transaction of the target: a crash repeats nothing that is there.
+Spark gives a batch to any Python process that is idle. One that wrote the batch before has a started sink, and goes on.
+Any other starts one and asks the target for its positions: rows before them are there already, and are passed over.
+
+A target that keeps no positions gets rows again after a crash, from where the group is: at least once.
+
+Dead letters are flushed before the put: after a crash between the two they are there twice, the rows once.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+from pyspark.sql.datasource import DataSourceStreamArrowWriter
+
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.topics import NewTopic
+from ottla.client.blocking.producer import Producer
+from ottla.client.errors import TopicAlreadyExists
+from ottla.connect.connector import Sink
+from ottla.connect.engine.conversion import SinkConversion
+from ottla.connect.engine.failures import packs_failures
+from ottla.connect.engine.run import Run, log_to_stderr
+from ottla.connect.engine.sink_reader import open_sink
+from ottla.connect.engine.source_writer import Written
+from ottla.connect.engine.tolerance import DeadLetter, Tolerance
+from ottla.spark.sink.cluster_access import ClusterAccess
+from ottla.spark.sink.row_sender import chunks
+from ottla.spark.worker_process import begin_task
+
+_PUT_BYTES: Final = 16 << 20
+_MOST_KEPT: Final = 8
+
+
+class SinkWriter(DataSourceStreamArrowWriter):
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @packs_failures
+    def write(self, iterator: "Iterator[pa.RecordBatch]") -> Written:
+        begin_task("connector's batch")
+        log_to_stderr()
+        write_rows(self.run, (batch for batch in iterator if batch.num_rows))
+        return Written()
+
+    def commit(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803  # Spark's name
+        """The target has committed; the group is committed when Spark asks for the next batch."""
+
+    def abort(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803
+        """The target has what was put, with its positions."""
+
+
+def write_rows(run: Run, batches: Iterator[Any]) -> None:
+    writer = _kept.pop(run.name, None)
+    if writer is not None and writer.run.id != run.id:
+        writer.close()
+        writer = None
+    try:
+        for table in chunks(batches, _PUT_BYTES):
+            if writer is not None and not writer.continues(table):
+                writer.close()
+                writer = None
+            if writer is None:
+                writer = RowsWriter(run)
+            writer.put(table)
+    except BaseException:
+        if writer is not None:
+            writer.close()
+        raise
+    if writer is None:
+        return
+    while len(_kept) >= _MOST_KEPT:
+        _kept.pop(next(iter(_kept))).close()
+    _kept[run.name] = writer
+
+
+_kept: "dict[str, RowsWriter]" = {}
+"""By connector: a quicker way, and no more."""
+
+
+class RowsWriter:
+    """A started sink, and the positions that its target has."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        tolerance = Tolerance(run.name, run.config, run.log())
+        self._conversion = SinkConversion(run.config, run.worker, tolerance)
+        self._letters: Producer | None = None
+        self._sink: Sink = open_sink(run)
+        self._own: dict[TopicPartition, int] = {}
+        """Behind what this writer has put: where a batch for it may begin."""
+        try:
+            self._known: dict[TopicPartition, int] = dict(self._sink.positions() or {})
+        except BaseException:
+            self._sink.stop()
+            raise
+
+    def continues(self, table: Any) -> bool:
+        """Whether nobody can have put anything since: every partition goes on where this writer left it.
+
+        Between two batches there may be offsets without records; then the target is asked anew, which is never wrong.
+        """
+        return all(self._own.get(one, -1) == first for one, (first, _) in _spans(table).items())
+
+    def put(self, table: Any) -> None:
+        table = self._new_rows(table)
+        if not table.num_rows:
+            return
+        behind = {one: last + 1 for one, (_, last) in _spans(table).items()}
+        records = self._conversion.records(table)
+        self._send(self._conversion.tolerance.take_letters())
+        self._sink.put(records, behind)
+        self._own |= behind
+        self._known |= behind
+
+    def _new_rows(self, table: Any) -> Any:
+        """Without those that the target has."""
+        for one, (first, _) in _spans(table).items():
+            known = self._known.get(one, -1)
+            if first < known:
+                is_there = pc.and_(
+                    pc.and_(pc.equal(table["topic"], one.topic), pc.equal(table["partition"], one.partition)),
+                    pc.less(table["offset"], known),
+                )
+                table = table.filter(pc.invert(is_there))
+        return table
+
+    def _send(self, letters: Sequence[DeadLetter]) -> None:
+        if not letters:
+            return
+        if self._letters is None:
+            self._make_topic(letters[0].topic)
+            self._letters = Producer(self.run.producer_settings())
+        futures = [self._letters.send(one.topic, one.value, key=one.key, headers=list(one.headers)) for one in letters]
+        self._letters.flush()
+        for future in futures:
+            future.result()
+
+    def _make_topic(self, topic: str) -> None:
+        with ClusterAccess({**self.run.producer_settings(), **self.run.worker_settings()}) as access:
+            if access.has_partition(TopicPartition(topic, 0)):
+                return
+            factor = self._conversion.tolerance.letters_replication
+            try:
+                access.create_topics([NewTopic(topic, 1, factor)]).raise_first()
+            except TopicAlreadyExists:
+                return
+
+    def close(self) -> None:
+        try:
+            self._sink.stop()
+        finally:
+            if self._letters is not None:
+                self._letters.close(0)
+
+
+def _spans(table: Any) -> Mapping[TopicPartition, tuple[int, int]]:
+    """First and last offset of each partition that has rows."""
+    if not table.num_rows:
+        return {}
+    found = table.select(["topic", "partition", "offset"]).group_by(["topic", "partition"])
+    return {
+        TopicPartition(row["topic"], row["partition"]): (row["offset_min"], row["offset_max"])
+        for row in found.aggregate([("offset", "min"), ("offset", "max")]).to_pylist()
+    }

@@ -1,0 +1,152 @@
+"""Directories of files, both ways."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from ottla.connect.connectors import files
+from ottla.connect.data.columns import Column
+from ottla.connect.data.rows import column_of
+from ottla.connect.data.schema import Schema, Type, struct
+from ottla.connect.errors import ConnectError
+from tests.unit.connect.connectors.sources import SourceRun, at, sink, sink_records
+
+
+def source(directory: Path, format: str, **config: str) -> SourceRun:
+    return SourceRun(
+        directory,
+        connector__class="ottla.connect.FilesSourceConnector",
+        directory=str(directory),
+        topic="t",
+        format=format,
+        file__settle__ms="0",
+        **config,
+    )
+
+
+def settled(path: Path) -> None:
+    """As if it had been written a minute ago."""
+    moment_ns = time.time_ns() - 60 * 10**9
+    os.utime(path, ns=(moment_ns, moment_ns))
+
+
+def test_json_lines_csv_and_parquet_become_records(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "name": "x"}\n{"id": 2}\n')
+    (tmp_path / "b.csv").write_text('id,name\n1,x\n2,"y, z"\n')
+    parquet.write_table(pa.table({"id": [1, 2], "name": ["x", None]}), tmp_path / "c.parquet")
+    for path in tmp_path.iterdir():
+        settled(path)
+    json_run = source(tmp_path, "json", pattern="*.jsonl")
+    assert json_run.take(json_run.started(), 3) == [{"id": 1, "name": "x"}, {"id": 2}]
+    csv_run = source(tmp_path, "csv", pattern="*.csv")
+    assert csv_run.take(csv_run.started(), 3) == [{"id": "1", "name": "x"}, {"id": "2", "name": "y, z"}]
+    parquet_run = source(tmp_path, "parquet", pattern="*.parquet")
+    assert parquet_run.take(parquet_run.started(), 3) == [{"id": 1, "name": "x"}, {"id": 2, "name": None}]
+
+
+def test_a_start_continues_in_the_middle_of_a_file_and_reads_no_file_twice(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("".join(f'"{name}{number}"\n' for number in range(4)))
+        settled(tmp_path / name)
+    run = source(tmp_path, "json")
+    run.max_bytes = 10  # two lines at a time
+    found = []
+    for _ in range(8):
+        found += run.take(run.started())  # every poll is another start's
+    assert found == ["a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3"]
+
+
+def test_a_file_that_grows_is_read_on_and_one_that_is_another_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("1\n2\n")
+    settled(path)
+    run = source(tmp_path, "json")
+    reader = run.started()
+    assert run.take(reader, 3) == [1, 2]
+    path.write_text("1\n2\n3\n")
+    assert run.take(reader, 3) == [3]
+    path.write_text("9\n")
+    with pytest.raises(ConnectError, match="is another file now"):
+        run.take(reader, 3)
+
+
+def test_unfinished_and_recent_files_are_left_alone(tmp_path: Path) -> None:
+    for name in (".hidden", "_manifest.json", "a.tmp"):
+        (tmp_path / name).write_text("1\n")
+        settled(tmp_path / name)
+    (tmp_path / "recent").write_text("1\n")
+    run = source(tmp_path, "json")
+    run.config["file.settle.ms"] = "3600000"
+    assert run.take(run.started(), 2) == []
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n{\n")
+    settled(tmp_path / "a")
+    run = source(tmp_path, "json")
+    with pytest.raises(ConnectError, match="a cannot be read as json"):
+        run.take(run.started(), 3)
+
+
+ORDER = struct([("id", Schema(Type.INT64)), ("name", Schema(Type.STRING, optional=True))])
+
+
+def orders(*ids: int) -> Column:
+    return column_of(ORDER, [{"id": number, "name": f"n{number}"} for number in ids])
+
+
+def written(directory: Path, format: str) -> list[Any]:
+    found: list[Any] = []
+    for path in sorted(directory.iterdir()):
+        if path.suffix == ".jsonl":
+            found += [json.loads(line) for line in path.read_text().splitlines()]
+        elif path.suffix == ".csv":
+            found += csv.read_csv(path).to_pylist()
+        elif path.suffix == ".parquet":
+            found += parquet.read_table(path).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("format", ["json", "csv", "parquet"])
+def test_the_sink_writes_whole_files_named_by_their_offsets(tmp_path: Path, format: str) -> None:
+    made = sink(tmp_path, connector__class="FilesSink", directory=str(tmp_path / "out"), format=format)
+    made.put([sink_records("t", orders(1, 2), 0)], {at("t"): 2})
+    made.put(
+        [sink_records("t", orders(3), 2), sink_records("t", orders(4), 0, partition=1)], {at("t"): 3, at("t", 1): 1}
+    )
+    assert [row["id"] for row in written(tmp_path / "out", format)] == [1, 2, 3, 4]
+    again = sink(tmp_path, connector__class="FilesSink", directory=str(tmp_path / "out"), format=format)
+    assert again.positions() == {at("t"): 3, at("t", 1): 1}
+    assert [row["id"] for row in written(tmp_path / "out", format)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("renames", [0, 1, 2])
+def test_a_put_that_dies_is_undone_by_the_next_start(tmp_path: Path, renames: int) -> None:
+    out = tmp_path / "out"
+    made = sink(tmp_path, connector__class="FilesSink", directory=str(out), format="json")
+    made.put([sink_records("t", orders(1), 0)], {at("t"): 1})
+    real, calls = os.replace, 0
+
+    def dies(*paths: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > renames:
+            raise KeyboardInterrupt
+        real(*paths)
+
+    two = [sink_records("t", orders(2), 1), sink_records("t", orders(3), 0, partition=1)]
+    with patch.object(files.os, "replace", dies), pytest.raises(KeyboardInterrupt):
+        made.put(two, {at("t"): 2, at("t", 1): 1})
+    again = sink(tmp_path, connector__class="FilesSink", directory=str(out), format="json")
+    assert again.positions() == {at("t"): 1}
+    assert [row["id"] for row in written(out, "json")] == [1]
+    again.put(two, {at("t"): 2, at("t", 1): 1})
+    assert [row["id"] for row in written(out, "json")] == [1, 2, 3]
+    assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []

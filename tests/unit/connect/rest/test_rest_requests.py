@@ -1,0 +1,70 @@
+"""What stands in requests: read strictly, refused with 400."""
+
+import pytest
+
+from ottla.connect.rest.api import OPERATIONS, find
+from ottla.connect.rest.requests import path_parts, read_config, read_new_connector, read_offsets
+from ottla.connect.worker.records import TargetState
+from ottla.connect.worker.refusals import Refused
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [("paused", TargetState.PAUSED), ("RUNNING", TargetState.STARTED), ("Stopped", TargetState.STOPPED)],
+)
+def test_initial_state_is_taken_in_any_case(given: str, target: TargetState) -> None:
+    new = read_new_connector(b'{"name": " x ", "config": {"a": 1, "b": true}, "initial_state": "%s"}' % given.encode())
+    assert new == ("x", {"a": "1", "b": "true", "name": "x"}, target)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"[" * 100_000,
+        b'{"name": "x"}',
+        b'{"name": 1, "config": {}}',
+        b'{"name": "x", "config": []}',
+        b'{"name": "x", "config": {"a": {}}}',
+        b'{"name": "x", "config": {}, "more": 1}',
+        b'{"name": "x", "config": {}, "initial_state": "flying"}',
+        b'{"name": "x", "config": {}, "initial_state": 1}',
+        b'{"name": "x", "config": {"name": "y"}}',
+    ],
+)
+def test_a_bad_connector_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused) as raised:
+        read_new_connector(body)
+    assert raised.value.status == 400
+
+
+def test_null_members_of_a_config_are_kept_for_patches() -> None:
+    assert read_config(b'{"a": null, "b": 1.5}') == {"a": None, "b": "1.5"}
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"offsets": []}', b'{"offsets": 1}', b'{"offsets": [1]}', b'{"offsets": [{"partition": 1}]}']
+)
+def test_bad_offsets_are_refused(body: bytes) -> None:
+    with pytest.raises(Refused) as raised:
+        read_offsets(body)
+    assert raised.value.status == 400
+
+
+def test_paths_are_decoded_and_ambiguous_ones_refused() -> None:
+    assert path_parts("/connectors/a%20b%C3%A9/") == ["connectors", "a bé"]
+    for path in ("/connectors/a%2fb", "/connectors/a%25b", "/connectors/a%00b", "/connectors/%ff"):
+        with pytest.raises(Refused):
+            path_parts(path)
+
+
+def test_every_operation_is_found_by_its_path() -> None:
+    for operation in OPERATIONS:
+        path = operation.path.replace("{name}", "n").replace("{task}", "0")
+        found, _, _ = find(operation.method, path_parts(path))
+        assert found is operation
+    assert find("GET", ["connectors", "n", "tasks", "x", "status"])[0] is None
+    assert find("HEAD", ["connectors"])[0] is not None
+    assert find("TRACE", ["connectors"])[2] == ["GET", "POST"]

@@ -1,0 +1,185 @@
+"""From tables by polling, on SQLite: what is new in each mode, offsets, rows of one moment, what is refused."""
+
+import logging
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.connect.connector import SourceContext
+from ottla.connect.connectors.tables.source import TablesSource
+from ottla.connect.data import schema as schemas
+from ottla.connect.data.columns import Column
+from ottla.connect.data.rows import rows_of
+from ottla.connect.data.schema import Schema, Type, struct
+from ottla.connect.errors import ConnectError
+
+
+class Shop:
+    """A database in a file, and sources on it that remember their offsets as the engine does."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.offsets: dict[str, dict[str, Any]] = {}
+        self._started: list[TablesSource] = []
+        self.run("CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT, changed TIMESTAMP NOT NULL)")
+
+    def run(self, statement: str, *parameters: Any) -> None:
+        connection = sqlite3.connect(self.directory / "shop.db")
+        connection.execute(statement, parameters)
+        connection.commit()
+        connection.close()
+
+    def add(self, id: int, changed: str = "2026-11-18 00:00:00.000") -> None:
+        self.run("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", id, f"n{id}", changed)
+
+    def source(self, **options: str) -> TablesSource:
+        given = {"name": "from", "topic.prefix": "shop-", "connection.url": f"jdbc:sqlite:{self.directory / 'shop.db'}"}
+        given |= {"poll.interval.ms": "0", "batch.max.rows": "3"}
+        given |= {name.replace("__", "+").replace("_", "."): value for name, value in options.items()}
+
+        def offset(partition: Mapping[str, Any]) -> dict[str, Any] | None:
+            return self.offsets.get(str(sorted(partition.items())))
+
+        worker = {"file.allowed.paths": str(self.directory)}
+        source = TablesSource(
+            given, SourceContext("from", logging.getLogger("tables"), offset, lambda: 7, worker=worker)
+        )
+        self._started.append(source)
+        source.start()
+        return source
+
+    def ids(self, source: TablesSource) -> list[list[int]]:
+        """What one poll gives: ids of each batch."""
+        found: list[list[int]] = []
+        for made in source.poll(0.02):
+            assert isinstance(made.records.value, Column)
+            self.offsets[str(sorted(made.partition.items()))] = dict(made.offset)
+            found.append([row["id"] for row in rows_of(made.records.value)])
+        return found
+
+    def close(self) -> None:
+        for one in self._started:
+            one.stop()
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(tmp_path)
+    yield made
+    made.close()
+
+
+def test_larger_numbers_are_new_and_a_new_start_goes_on_behind_them(shop: Shop) -> None:
+    for number in (1, 2, 3, 4, 9):
+        shop.add(number)
+    source = shop.source(mode="incrementing", incrementing_column_name="id")
+    assert [shop.ids(source) for _ in range(3)] == [[[1, 2, 3]], [[4, 9]], []]
+    shop.add(5)
+    shop.add(10)
+    again = shop.source(mode="incrementing", incrementing_column_name="id")
+    assert [shop.ids(again) for _ in range(2)] == [[[10]], []]
+    assert shop.offsets == {"[('protocol', '1'), ('table', 'orders')]": {"incrementing": 10}}
+
+
+def test_records_have_the_schema_of_their_table(shop: Shop) -> None:
+    shop.add(1)
+    (made,) = shop.source(mode="incrementing", incrementing_column_name="id").poll(0)
+    fields = [("id", Schema(Type.INT64)), ("note", Schema(Type.STRING, True)), ("changed", schemas.timestamp())]
+    assert made.records.value.schema == struct(fields, name="orders")
+    assert isinstance(made.records.value, Column)
+    assert rows_of(made.records.value) == [{"id": 1, "note": "n1", "changed": 1_794_960_000_000}]
+    assert made.records.topic == "shop-orders"
+
+
+def test_newer_rows_are_new_and_rows_of_one_moment_stay_together(shop: Shop) -> None:
+    for number, second in ((1, 0), (2, 1), (3, 2), (4, 2), (5, 2), (6, 2), (7, 3)):
+        shop.add(number, f"2020-01-01 00:00:0{second}.000")
+    source = shop.source(mode="timestamp", timestamp_column_name="changed")
+    assert [shop.ids(source) for _ in range(4)] == [[[1, 2]], [[3, 4, 5, 6]], [[7]], []]
+    shop.add(2, "2020-01-01 00:00:04.250")
+    again = shop.source(mode="timestamp", timestamp_column_name="changed")
+    assert shop.ids(again) == [[2]]
+    assert list(shop.offsets.values()) == [{"timestamp": 1_577_836_804_250, "timestamp_nanos": 250_000_000}]
+
+
+def test_rows_of_the_future_wait_and_the_beginning_may_be_given(shop: Shop) -> None:
+    shop.add(1, "2020-01-01 00:00:00.000")
+    shop.add(2, "2021-01-01 00:00:00.000")
+    shop.add(3, "2999-01-01 00:00:00.000")
+    source = shop.source(mode="timestamp", timestamp_column_name="changed", timestamp_initial="1590000000000")
+    assert [shop.ids(source), shop.ids(source)] == [[[2]], []]
+    assert shop.ids(shop.source(mode="timestamp", timestamp_column_name="changed", timestamp_initial="-1")) == []
+
+
+def test_of_one_moment_the_number_says_what_is_new(shop: Shop) -> None:
+    both = {"timestamp_column_name": "changed", "incrementing_column_name": "id"}
+    for number in (1, 2, 3, 4):
+        shop.add(number, "2020-01-01 00:00:00.000")
+    source = shop.source(**both, mode="timestamp+incrementing")
+    assert [shop.ids(source) for _ in range(2)] == [[[1, 2, 3]], [[4]]]
+    shop.add(5, "2020-01-01 00:00:00.000")
+    shop.add(1, "2020-01-01 00:00:01.000")
+    assert [shop.ids(shop.source(**both, mode="timestamp+incrementing")) for _ in range(2)] == [[[5, 1]], []]
+
+
+def test_bulk_gives_all_rows_each_time_in_pieces(shop: Shop) -> None:
+    for number in (1, 2, 3, 4):
+        shop.add(number)
+    source = shop.source(mode="bulk")
+    assert [shop.ids(source) for _ in range(4)] == [[[1, 2, 3]], [[4]], [[1, 2, 3]], [[4]]]
+
+
+def test_a_query_stands_instead_of_tables(shop: Shop) -> None:
+    shop.add(1)
+    shop.add(2)
+    query = "SELECT id, note || '!' AS loud FROM orders WHERE note LIKE 'n%'"
+    source = shop.source(mode="incrementing", incrementing_column_name="id", query=query)
+    (made,) = source.poll(0)
+    assert isinstance(made.records.value, Column)
+    assert rows_of(made.records.value) == [{"id": 1, "loud": "n1!"}, {"id": 2, "loud": "n2!"}]
+    assert (made.records.topic, made.partition) == ("shop-", {"query": "query"})
+
+
+def test_tables_that_come_later_and_columns_that_are_added_are_seen(shop: Shop) -> None:
+    source = shop.source(mode="incrementing", incrementing_column_name="id", table_poll_interval_ms="0")
+    assert shop.ids(source) == []
+    shop.run("CREATE TABLE bills (id INTEGER PRIMARY KEY)")
+    shop.run("INSERT INTO bills VALUES (5)")
+    shop.run("ALTER TABLE orders ADD COLUMN more REAL")
+    shop.run("INSERT INTO orders VALUES (1, 'a', '2020-01-01', 2.5)")
+    found = {made.records.topic: made.records.value for made in source.poll(1)}
+    assert sorted(found) == ["shop-bills", "shop-orders"]
+    assert found["shop-orders"].schema is not None
+    assert found["shop-orders"].schema.fields[3].schema == Schema(Type.FLOAT64, True)
+    only = shop.source(mode="bulk", table_whitelist="bills")
+    assert [made.records.topic for made in only.poll(0)] == ["shop-bills"]
+    others = shop.source(mode="bulk", table_blacklist="bills")
+    assert [made.records.topic for made in others.poll(0)] == ["shop-orders"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"mode": "incrementing"}, "incrementing.column.name"),
+        ({"mode": "timestamp"}, "timestamp.column.name"),
+        ({"mode": "sometimes"}, "mode"),
+        ({"mode": "incrementing", "incrementing_column_name": "no"}, "has no column no; it has id, note, changed"),
+        ({"mode": "incrementing", "incrementing_column_name": "note"}, "validate.non.null=false"),
+        ({"mode": "bulk", "table_whitelist": "no"}, "there is no table no"),
+        ({"mode": "bulk", "query": "SELECT 1", "table_whitelist": "orders"}, "take table.whitelist"),
+        ({"mode": "bulk", "numeric_mapping": "best_fit"}, "has no option numeric.mapping here"),
+    ],
+)
+def test_configurations_that_cannot_work_are_refused(shop: Shop, options: dict[str, str], words: str) -> None:
+    with pytest.raises(ConnectError) as refused:
+        shop.source(**options)
+    assert words in str(refused.value)
+
+
+def test_a_configuration_is_checked_before_it_runs() -> None:
+    good = {"connection.url": "jdbc:sqlite::memory:", "mode": "bulk", "topic.prefix": "p"}
+    assert TablesSource.validate(good) == []
+    assert TablesSource.validate({**good, "mode": "timestamp"})[0][0] == "timestamp.column.name"
