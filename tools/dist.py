@@ -8,7 +8,8 @@ source distribution. What is tried, for each version of Python, in a virtual env
 
     wheel              as nearly everybody gets it; needs no compiler
     sdist              where pip finds no wheel, and there is a C compiler
-    sdist, no compiler where there is none: PATH has no program but Python's own, and the pure-Python twins do the work
+    sdist, no compiler where there is none: PATH has no program but Python's own, and the pure-Python twins do the work.
+                       The wheel that pip makes of it is tagged py3-none-any
 
 In each of them a node is started, written to and read from, by the commands and by a program. A table at the end says
 what worked; the exit code is 0 if all did. Nothing is published: CONTRIBUTING.md says how a version is released.
@@ -169,7 +170,8 @@ def try_out(trial: Trial, venv: Path) -> None:
     variables = {**everywhere, "PATH": str(scripts)}
     # Only what is installed is used: neither this checkout nor programs of the machine's can help out.
     building = {**everywhere, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"} if trial.has_compiler else variables
-    run([scripts / "pip", "install", "--quiet", trial.artifact], cwd=work, env=building)
+    artifact = trial.artifact if trial.is_compiled else wheel_without_a_compiler(trial.artifact, venv, building)
+    run([scripts / "pip", "install", "--quiet", artifact], cwd=work, env=building)
 
     def command(*words: str, given: str = "") -> str:
         return run([scripts / words[0], *words[1:]], cwd=work, env=variables, given=given)
@@ -188,6 +190,17 @@ def try_out(trial: Trial, venv: Path) -> None:
     with started([scripts / "ottla", "start", "--port", "0"], work, variables) as banner:
         bootstrap = re.findall(r"is ready at (\S+)", banner)[0]
         expect("what a restart kept", command("ottla", "consume", "-b", bootstrap, "-q", "lines"), "one\ntwo\nthree\n")
+
+
+def wheel_without_a_compiler(source: Path, venv: Path, variables: Mapping[str, str]) -> Path:
+    """It is for every machine and says so by its name, and the build says what it left out."""
+    directory = venv.parent / "wheels"
+    words: list[str | Path] = [venv / "bin" / "pip", "wheel", "-v", "--no-deps", "--wheel-dir", directory, source]
+    said = run(words, cwd=venv.parent, env=variables)
+    expect("the build's word of what it left out", "built WITHOUT the compiled modules" in said, True)
+    (wheel,) = directory.iterdir()
+    expect("the wheel's name", wheel.name, f"ottla-{VERSION}-py3-none-any.whl")
+    return wheel
 
 
 @contextmanager
