@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from types import ModuleType
 
+import pytest
+
 import ottla
 from ottla.base.errors import (
     ClientError,
@@ -31,11 +33,16 @@ def test_the_families_have_one_root() -> None:
 
 def modules() -> Iterator[ModuleType]:
     """All that can be imported: a first run installs no Spark."""
-    has_spark = find_spec("pyspark") is not None
+    needs = {
+        "ottla.spark": "pyspark",
+        "ottla.connect.engine": "pyspark",
+        "ottla.connect.connectors.postgres": "psycopg",
+    }
+    absent = tuple(part for part, library in needs.items() if find_spec(library) is None)
     for found in pkgutil.walk_packages(ottla.__path__, "ottla."):
         if found.name.startswith("ottla.testing"):
             continue  # faults that tests inject are not ours to raise
-        if found.name.startswith("ottla.spark") and not has_spark:
+        if absent and found.name.startswith(absent):
             continue
         try:
             yield importlib.import_module(found.name)
@@ -45,6 +52,7 @@ def modules() -> Iterator[ModuleType]:
                 raise
 
 
+@pytest.mark.slow
 def test_every_exception_we_define_is_an_ottla_error() -> None:
     strays = [
         f"{module.__name__}.{name}"

@@ -33,6 +33,7 @@ def test_a_process_poisons_if_its_environment_says_so(value: str, is_poisoned: b
     assert done.stdout.strip() == (str(POISON) if is_poisoned else "0")
 
 
+@pytest.mark.slow
 def test_nodes_that_tests_start_are_poisoned() -> None:
     with Broker() as broker:
         environment = Path(f"/proc/{broker.pid}/environ")
@@ -67,6 +68,7 @@ def hand_on(frame: Lent) -> int:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kept", "is_fine"), [("keep(frame)", True), ("frame", False), ("frame[4:]", False)])
 def test_a_type_checker_refuses_to_store_what_is_lent(tmp_path: Path, kept: str, is_fine: bool) -> None:
     api = pytest.importorskip("mypy.api", reason="mypy comes with `make setup`")

@@ -18,6 +18,8 @@ import pytest
 from ottla.cli.kafka import TOOLS
 from ottla.testing import Broker
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "commands.md"
 TOOLS_PAGE = ROOT / "docs" / "tools.md"

@@ -18,6 +18,8 @@ from ottla.client.admin.configs import ConfigResource, ConfigSource
 from ottla.errors import UnknownTopicOrPartition
 from ottla.testing import Broker
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 WAIT_S = 60
 PLACES = ["state", "group", "exactly-once"]
 

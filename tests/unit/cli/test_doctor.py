@@ -76,6 +76,7 @@ def test_a_port_that_is_taken_is_a_problem(tmp_path: Path, capsys: pytest.Captur
     assert told(findings, "problem") == [f"ports: PLAINTEXT://127.0.0.1:{port} is in use by another program"]
 
 
+@pytest.mark.slow
 def test_a_running_node_is_no_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Broker(directory=tmp_path / "node") as broker:
         data = next((tmp_path / "node").rglob("meta.properties")).parent

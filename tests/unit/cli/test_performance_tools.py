@@ -18,6 +18,8 @@ from ottla.cli.performance.latencies import Latencies
 from ottla.cli.performance.replica_verification import ReplicaVerifier
 from ottla.testing import Broker
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 WAIT_S = 30
 NUMBER = r"[\d.]+"
 SUMMARY = (

@@ -35,6 +35,7 @@ def test_a_report_is_read_as_it_was_written() -> None:
         PipelineReport.decode(b"[]")
 
 
+@pytest.mark.slow
 def test_the_last_report_of_each_query_is_shown(
     ottla_broker: Broker, ottla_topic: str, tell: object, capsys: pytest.CaptureFixture[str]
 ) -> None:

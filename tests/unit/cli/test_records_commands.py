@@ -19,6 +19,8 @@ from ottla.cli.records.progress import Progress
 from ottla.errors import KafkaError
 from ottla.testing import Broker
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[Broker]:

@@ -12,6 +12,8 @@ import pytest
 from ottla.cli.node_processes import NodeProcess, Process, as_node, node_processes
 from ottla.cli.server_stop import main
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 NODES = [
     NodeProcess(100, ("a.properties",), 1, ("broker", "controller")),
     NodeProcess(101, ("b.properties",), 2, ("broker",)),

@@ -16,6 +16,8 @@ from ottla.cli.short.group import Target, target
 from ottla.records.kernel import ConsumerRecord
 from ottla.testing import Broker
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 Run = Callable[..., list[str]]
 
 

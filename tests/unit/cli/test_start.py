@@ -19,6 +19,8 @@ from ottla.cli.start import _banner
 from ottla.log.file_names import CLEAN_SHUTDOWN
 from ottla.records import kernel
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 WAIT_S = 30
 
 

@@ -102,6 +102,7 @@ def test_tables_fit_the_terminal_and_keep_what_matters(width: int) -> None:
     assert fitted(TOPIC_COLUMNS, topics, 200).rows == topics
 
 
+@pytest.mark.slow
 def test_q_leaves(node: Broker) -> None:
     ours, theirs = pty.openpty()
     words = [sys.executable, "-m", "ottla.cli.main", "top", "-b", node.bootstrap, "--interval", "3600"]

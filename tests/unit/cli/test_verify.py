@@ -27,6 +27,8 @@ from ottla.records.builder import BatchBuilder, build_batch
 from ottla.testing import Broker
 from ottla.wire.messages import FetchResponse
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "kafka-4.3.1"
 FIRST = "00000000000000000000"
 HOUR_MS = 3_600_000

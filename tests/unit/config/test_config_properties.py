@@ -61,6 +61,7 @@ def test_a_file_is_written_as_java_writes_it() -> None:
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.dictionaries(st.text(), st.text()))
 def test_what_is_written_reads_back(properties: dict[str, str]) -> None:

@@ -160,6 +160,7 @@ def test_secrets_have_no_default_that_could_leak() -> None:
                 assert row.default is None
 
 
+@pytest.mark.slow
 def test_a_setting_is_marked_as_acted_on_only_if_something_reads_it() -> None:
     source = Path(ottla.__file__).parent
     read = "\n".join(path.read_text() for path in sorted(source.rglob("*.py")) if source / "config" not in path.parents)

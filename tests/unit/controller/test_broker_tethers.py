@@ -57,6 +57,7 @@ def test_a_broker_that_ends_connections_at_once_is_dialled_after_pauses_that_gro
     assert not scene.is_fenced
 
 
+@pytest.mark.slow
 def test_a_connection_that_has_lasted_is_made_again_at_once(scene: Scene) -> None:
     scene.run(30_000)
     (tether,) = scene.tethers._tethers.values()

@@ -223,6 +223,7 @@ def flush_and_cut_power(disk: MemoryDisk, directory: LogDirectory) -> MemoryDisk
     return disk.survivor(Random(disk.calls))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [stop_cleanly, kill, flush_and_cut_power])
 def test_what_was_acknowledged_is_there_after_a_failed_call_and_a_restart(
     end: Callable[[MemoryDisk, LogDirectory], MemoryDisk],

@@ -74,6 +74,7 @@ def calls_of_a_play(seed: int) -> tuple[int, int]:
     return before, disk.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("seed", range(2))
 def test_one_failed_call_loses_nothing_that_was_acknowledged(seed: int, error: int) -> None:

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from ottla.log.directory import LogDirectory
 from ottla.log.disk import OsDisk
 from ottla.log.log_config import LogConfig
@@ -66,6 +68,7 @@ def flushed_before_the_kill(path: Path, round_: int, after_s: float) -> int:
     return int((rest.splitlines() or [b""])[-1] or flushed) if rest.endswith(b"\n") else flushed
 
 
+@pytest.mark.slow
 def test_every_flushed_record_survives_every_kill(tmp_path: Path) -> None:
     chance = Random(4711)
     written: list[BatchHeader] = []

@@ -26,6 +26,7 @@ def test_what_was_compressed_comes_back(codec, data):
     assert bytes(decompress(codec, compress(codec, data))) == data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", LEVELS)
 def test_every_level_can_be_read_and_the_highest_is_no_larger_than_the_lowest(codec):
     levels = [level for level in LEVELS[codec] if level > -8 or level == LEVELS[codec].start]
@@ -51,6 +52,7 @@ def test_a_limit_is_exact(codec):
         decompress(codec, compressed, len(TEXT) - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_bomb_is_refused_before_it_takes_memory(codec):
     bomb = bytes(compress(codec, bytes(64 << 20)))
@@ -191,6 +193,7 @@ def test_a_limit_of_just_what_is_there_is_enough(codec):
         assert bytes(decompress(codec, compress(codec, data), len(data))) == data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("size", [(1 << 20) - 1, 1 << 20, (5 << 20) + 17])
 def test_large_data_comes_back_whatever_it_is_put_into(codec, size):

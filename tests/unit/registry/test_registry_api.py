@@ -685,6 +685,7 @@ def test_everything_is_one_json_object_or_list(filled: Scene) -> None:
     assert isinstance(body("/_health"), dict)
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_long_questions_is_counted(scene: Scene) -> None:
     for number in range(5_000):
         scene.get(f"/subjects?subjectPrefix={number}{'x' * 15_000}")

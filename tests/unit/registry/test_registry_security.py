@@ -189,6 +189,7 @@ def test_a_right_on_all_subjects_is_none_on_what_is_global(secured: Secured) -> 
         assert secured.ask("writer", "DELETE", f"/mode{path}")[0] == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("user", "method", "target", "body", "status"),
     [

@@ -128,12 +128,14 @@ def test_a_slow_cleaning_can_be_stopped(log, job):
     assert not [name for name in os.listdir(job.directory) if name.endswith(file_names.SWAP)]
 
 
+@pytest.mark.slow
 def test_a_job_that_is_larger_than_a_pipe_gets_through(job):
     many = {number: (number, 0) for number in range(20_000)}
     [[_, done]] = steps_of(job._replace(producers=many))
     assert isinstance(done, CleaningDone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.EAGAIN, errno.ENOMEM])
 def test_a_process_that_cannot_be_started_puts_the_job_off(error, job, monkeypatch):
     """The next job finds a process again."""

@@ -5,6 +5,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from ottla.runtime.exposition import Exposition, serve_metrics
 from ottla.runtime.http.pages import in_pieces
 from ottla.runtime.network import LoopNetwork
@@ -106,6 +108,7 @@ async def get(port: int, request: bytes) -> bytes:
     return reply
 
 
+@pytest.mark.slow
 def test_metrics_are_served_over_http() -> None:
     async def main() -> None:
         with served(lambda: ["up", " 1\n"]) as port:
@@ -121,6 +124,7 @@ def test_metrics_are_served_over_http() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_hundreds_of_slow_clients_keep_no_scraper_out() -> None:
     """300 that never end their request, and come back when they are closed; a scraper asks as Prometheus does."""
     closed = 0

@@ -51,6 +51,7 @@ class SlowScene(Scene):
         assert client.end.send(data) == len(data)
 
 
+@pytest.mark.slow
 def test_others_are_served_while_it_is_decoded_and_handled() -> None:
     scene = SlowScene()
     client, other = scene.connect(), scene.connect()

@@ -90,6 +90,7 @@ def test_another_thread_wakes_a_loop_that_sleeps(loop: NodeLoop) -> None:
     assert told
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_wakings_are_not_waited_for(loop: NodeLoop) -> None:
     """The loop is busy, and the socket that wakes it is full: the calls come all the same."""
     told: list[int] = []

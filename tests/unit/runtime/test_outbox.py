@@ -98,6 +98,7 @@ def test_a_thread_sends_what_the_client_takes(file, sockets):
     assert read(theirs, 10_000) == CONTENT[1000:11_000]
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_does_not_keep_the_thread(file, sockets):
     ours, theirs = sockets
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000)

@@ -366,6 +366,7 @@ def test_a_file_stays_open_until_what_was_promised_of_it_is_sent_or_the_client_i
         file.size()
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_a_cold_file_keeps_no_thread_busy_and_is_closed_like_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -420,6 +421,7 @@ def test_a_reply_that_waits_for_its_turn_keeps_its_file(tmp_path: Path) -> None:
         file.size()
 
 
+@pytest.mark.slow
 def test_a_client_that_sends_without_reading_is_paused_and_loses_nothing() -> None:
     async def test() -> None:
         answering = Answering()

@@ -160,16 +160,19 @@ def _all_of_it(kind: SchemaKind, text: str) -> None:
     assert all(len(str(error)) < 2_000 for error in refusals), "an error is for a log line"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", AVRO.values(), ids=AVRO)
 def test_avro_is_bounded(text: str) -> None:
     _all_of_it("AVRO", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PROTOBUF.values(), ids=PROTOBUF)
 def test_protobuf_is_bounded(text: str) -> None:
     _all_of_it("PROTOBUF", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", JSON.values(), ids=JSON)
 def test_json_schema_is_bounded(text: str) -> None:
     _all_of_it("JSON", text)

@@ -313,6 +313,7 @@ def test_json_knows_the_objects_of_an_application(registry: RegistryInMemory) ->
 # Rules.
 
 
+@pytest.mark.slow
 def test_conditions_and_transformations_run(registry: RegistryInMemory) -> None:
     pytest.importorskip("celpy")
     tagged = ORDER.replace('"name": "note"', '"name": "note", "confluent:tags": ["PII"]')

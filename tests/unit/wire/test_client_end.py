@@ -360,6 +360,7 @@ def test_a_node_whose_tokens_go_without_headers_is_refused(authenticates: dict[i
     assert "older than Kafka 1.0" in str(refused(PLAIN, served=served))
 
 
+@pytest.mark.slow
 def test_a_session_is_renewed_late_in_its_life_and_not_by_all_clients_at_once() -> None:
     """KIP-368: after 85 to 95 hundredths of it."""
     moments = []

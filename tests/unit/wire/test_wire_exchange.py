@@ -49,6 +49,7 @@ class Received:
 CONTENTS = [b"", b"a", b"four", b"x" * 100_000, b"", b"end"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [1, 2, 5, 4096, 1 << 20])
 def test_frames_come_out_whole_however_their_bytes_arrive(piece: int) -> None:
     stream, received = framed(*CONTENTS), Received()

@@ -24,6 +24,7 @@ def decoded(frame: bytes) -> tuple[object, int]:
         count += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(all_apis()))
 def test_every_request_is_decoded_as_at_once(key: int) -> None:
     random = Random(key)

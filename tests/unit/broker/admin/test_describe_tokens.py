@@ -50,6 +50,7 @@ def a_context() -> InSteps:
     return InSteps(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, 1, None, connection, 0.0)
 
 
+@pytest.mark.slow
 def test_many_tokens_are_described_some_at_a_time(node: AdminNode, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     make = token_hmac.token_hmac

@@ -67,6 +67,7 @@ def test_a_batch_beyond_max_message_bytes_is_refused_without_a_look(node):
     assert only(reply.message).error_code == ErrorCode.MESSAGE_TOO_LARGE
 
 
+@pytest.mark.slow
 def test_what_a_worker_refuses_is_refused(node):
     damaged = batch(LARGE, compression=Compression.GZIP)
     damaged[-1] ^= 1

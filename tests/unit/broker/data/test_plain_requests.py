@@ -130,6 +130,7 @@ def has_news(node: TestNode) -> bool:
     return had_news
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("seed", range(8))
 def test_both_ways_answer_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ def offsets(node: TestNode) -> dict[tuple[str, int], int]:
     return offsets_in(node.send(fetch_all(GROUP), 9)).get(GROUP, {})
 
 
+@pytest.mark.slow
 def test_offsets_still_expire_after_their_tombstones_could_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     node = coordinating(offsets_retention_minutes="60", offsets_retention_check_interval_ms=str(HOUR_MS))
     node.send(commit(5, generation_id_or_member_epoch=-1), 9)

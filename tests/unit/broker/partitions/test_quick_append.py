@@ -134,6 +134,7 @@ def history(seed: int) -> list[Callable[[Led, bool], object]]:
     return steps
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("followers", [(), (2,)])
 @pytest.mark.parametrize("overrides", [{}, {"flush.messages": "3"}])

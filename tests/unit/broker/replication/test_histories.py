@@ -141,6 +141,7 @@ def bytes_before(log: Any, offset: int) -> bytes:
     return bytes(log.read(0, 1 << 24, end_offset, min_one_batch=True).read())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_acknowledged_record_is_lost_or_repeated(seed):
     history = History(seed)

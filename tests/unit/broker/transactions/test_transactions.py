@@ -215,6 +215,7 @@ def test_a_transaction_that_runs_for_too_long_is_aborted(version: int) -> None:
     assert node.end(P, True)[0] == ("INVALID_TXN_STATE" if version == NEW else "PRODUCER_FENCED")
 
 
+@pytest.mark.slow
 def test_ids_that_nobody_uses_are_forgotten() -> None:
     node = begun()
     node.timers.advance(604_800_000 + 3_600_000)

@@ -23,6 +23,8 @@ from tests.unit.cli.backup_scenes import (
     seen,
 )
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 
 @pytest.fixture(scope="module")
 def source() -> Iterator[Broker]:

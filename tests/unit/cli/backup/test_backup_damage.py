@@ -13,6 +13,8 @@ from ottla.cli.main import main
 from ottla.testing import Broker
 from tests.unit.cli.backup_scenes import AUTHORIZED, Seen, run, seen
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 SMALL = ("--set", "max.partition.fetch.bytes=1500")
 
 

@@ -17,6 +17,8 @@ from ottla.client.admin.configs import ConfigResource
 from ottla.testing import Broker
 from tests.unit.cli.backup_scenes import LONG_AGO_MS, run, seen
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 WEEK_MS = "604800000"
 RUNS = 3
 

@@ -28,6 +28,8 @@ from ottla.testing import Broker
 from ottla.testing.memory_disk import Crashed, MemoryDisk
 from tests.unit.cli.backup_scenes import AUTHORIZED, Seen, fill_compacted, fill_plain, fill_transactions, run, seen
 
+pytestmark = pytest.mark.slow  # they start nodes in processes of their own
+
 TOPICS = ("plain", "paid", "latest", "short")
 PATH = "/saved"
 
@@ -128,7 +130,6 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.slow
 def test_a_restore_that_is_killed_at_any_step_goes_on(
     source: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +183,6 @@ def test_a_restore_that_is_killed_at_any_step_goes_on(
                 assert steps > 60
 
 
-@pytest.mark.slow
 def test_processes_that_are_killed(tmp_path: Path) -> None:
     """The commands themselves, with SIGKILL, again and again until they get through."""
     directory = str(tmp_path / "saved")

@@ -48,6 +48,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[BrokerPlace], list[PartitionLoad]]:
     return brokers, partitions
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(clusters(), st.data())
 def test_no_proposal_makes_anything_worse(

@@ -26,6 +26,7 @@ def test_a_tool_goes_by_its_name_with_and_without_sh(name: str) -> None:
     assert scripts[f"kafka-{name}"] == scripts[f"kafka-{name}.sh"] == "ottla.cli.kafka:main"
 
 
+@pytest.mark.slow
 @every_tool
 def test_importing_a_tool_imports_nothing_slow(name: str) -> None:
     module = TOOLS[name].module

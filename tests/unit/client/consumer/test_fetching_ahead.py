@@ -150,6 +150,7 @@ class Watched:
         assert not state.buffered_bytes or state.buffered_bytes + len(records) <= 2 * CHUNK_BYTES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_the_bounds_hold_and_no_record_is_lost_or_repeated_whatever_the_application_does(make_bench, seed):
     """Oversized batches, pauses, seeks, partitions that go and come back, all while responses are under way."""

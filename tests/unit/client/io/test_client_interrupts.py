@@ -324,6 +324,7 @@ SCENES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["library", "command"])
 @pytest.mark.parametrize("scene", SCENES)
 def test_an_interrupt_at_any_step_leaves_a_client_that_others_can_drive_and_close(scene: str, program: str) -> None:
@@ -420,6 +421,7 @@ def run(program: str, *arguments: str) -> None:
     subprocess.run([sys.executable, "-c", program, *arguments], check=True, timeout=TIMEOUT_S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", ["Producer", "Consumer", "Admin"])
 def test_an_interrupt_in_the_middle_of_close_is_what_close_raises_and_the_client_has_ended(client: str) -> None:
     run(

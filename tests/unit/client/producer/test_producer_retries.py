@@ -494,6 +494,7 @@ def test_a_batch_that_is_found_too_large_when_it_may_be_written_is_not_written_t
         assert "may have been written before" in str(sent[0].exception())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_beside_records_that_are_refused_no_other_is_lost_repeated_or_out_of_order(seed: int) -> None:
     """Some records are refused for good, and large batches: gaps, new epochs and splits meet all faults.

@@ -80,6 +80,7 @@ def sharing(step: int, filled: int, others: int, **settings: object) -> bool:
     return had_step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filled", [0, 3, 7, 8, 9])
 @pytest.mark.parametrize("others", [1, 3, 40])
 def test_every_record_is_where_its_delivery_says_whenever_another_thread_sends(filled: int, others: int) -> None:
@@ -89,6 +90,7 @@ def test_every_record_is_where_its_delivery_says_whenever_another_thread_sends(f
     assert step > 50
 
 
+@pytest.mark.slow
 def test_records_of_two_threads_are_kept_when_every_batch_is_sent_at_once() -> None:
     step = 1
     while sharing(step, 3, 5, batch_size=0, linger_ms=0):

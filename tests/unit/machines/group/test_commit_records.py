@@ -42,6 +42,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(commits, "replay", commits.replay_in_python)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20), st.lists(topics, max_size=4), st.sampled_from([-1, NOW_MS + 5]))
 def test_a_commit_is_written_and_replayed_as_its_messages_would_be(group: str, asked: Any, expires_ms: int) -> None:
     told, made = take_apart(group, deepcopy(asked), NOW_MS, expires_ms, MOST_METADATA)

@@ -95,6 +95,7 @@ subscriptions = some.lists(some.frozensets(some.sampled_from([A, B, C])), min_si
 partition_counts = some.fixed_dictionaries({A: some.integers(0, 9), B: some.integers(0, 9), C: some.integers(0, 9)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(subscriptions, partition_counts, subscriptions)
 @settings(max_examples=60, deadline=None)

@@ -197,6 +197,7 @@ entries = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(entries, max_size=12), st.lists(entries, max_size=4))
 def test_any_log_loads_to_what_decoding_it_gives(log: Sequence[bytes], later: Sequence[bytes]) -> None:

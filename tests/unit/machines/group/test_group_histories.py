@@ -131,6 +131,7 @@ class Consumer:
                 self.has = {given.topic_id: set(given.partitions) for given in reply.assignment.topic_partitions}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_no_partition_of_a_consumer_group_has_two_owners(seed: int) -> None:
     random = Random(seed)

@@ -229,6 +229,7 @@ def live_through(seed: int) -> None:
     assert loaded(groups, cleaned(groups.log, len(groups.log), without_tombstones=True)).groups == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_loaded_is_what_was_written(seed: int) -> None:
     live_through(seed)

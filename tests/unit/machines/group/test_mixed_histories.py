@@ -70,6 +70,7 @@ def owned_in(groups: Groups) -> list[Any]:
     return [place for member in group.members.values() for place in member.partitions]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_a_mixed_group_is_never_stuck_and_no_partition_has_two_owners(seed: int) -> None:
     random = Random(seed)

@@ -122,6 +122,7 @@ def test_a_share_that_could_not_be_written_is_nobodys() -> None:
     assert set(groups.group(GROUP).members) == {"ann", "bob", "dan"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_a_group_is_as_even_as_if_it_were_always_divided_anew(seed: int) -> None:
     def history(random: Random) -> tuple[list[list[int]], Groups]:

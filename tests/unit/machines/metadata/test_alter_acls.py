@@ -132,6 +132,7 @@ def test_many_filters_do_not_look_at_every_rule_each(monkeypatch: pytest.MonkeyP
     assert not node.image.security.acls
 
 
+@pytest.mark.slow
 def test_a_reply_that_would_tell_of_too_many_rules_is_refused_and_nothing_deleted() -> None:
     node = one_node()
     node.ask(creating(*({"resource_name": f"topic-{number}"} for number in range(1000))))

@@ -188,6 +188,7 @@ def live_through(history: list[tuple[Any, ...]], snapshot_after: int) -> None:
     assert not delta_between(node.image, node.image.copy())
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(actions, min_size=1, max_size=30), st.integers(0, 29))
 def test_what_stays_true_in_every_history(history: list[tuple[Any, ...]], snapshot_after: int) -> None:

@@ -65,6 +65,7 @@ def test_names_without_end_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatc
     assert [sharers.user for sharers, _ in accounts.items()] == ["c", "b", "d"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1_000, 16_000, 50_000])
 def test_a_client_that_waits_as_told_gets_its_limit_within_a_tenth_in_any_ten_seconds(size: int) -> None:
     accounts, now_ms, sent = Accounts(Windows()), 0, dict.fromkeys(range(6), 0)

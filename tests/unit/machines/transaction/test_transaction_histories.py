@@ -94,6 +94,7 @@ class History:
         assert not self.coordinator.machine.transactions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [OLD, NEW])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_transaction_ends_once_and_as_it_was_promised(seed: int, version: int) -> None:

@@ -93,6 +93,7 @@ def in_parts(division: Division, request: Any, version: int, handle: Any) -> Any
     return reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "division"), ROWS, ids=lambda value: ApiKey(value).name if isinstance(value, int) else ""
 )

@@ -51,6 +51,7 @@ def test_each_field_narrows(other: dict[str, object]) -> None:
     assert not ALL._replace(**other).matches(LITERAL)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_a_search_among_many_rules_finds_what_a_look_at_each_of_them_finds(seed: int) -> None:
     chance = Random(seed)

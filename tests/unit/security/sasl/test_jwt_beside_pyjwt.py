@@ -62,6 +62,7 @@ def drawn(provider: Provider, random: Random, algorithm: str) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_what_we_believe_is_believed_by_pyjwt(provider: Provider, algorithm: str) -> None:
     random = Random(f"tokens {algorithm}")

@@ -139,6 +139,7 @@ def test_a_salt_has_the_form_of_those_that_kafkas_tools_write() -> None:
     assert lengths == {25, 26}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [SHA_256, SHA_512])
 def test_the_salt_of_a_user_that_there_is_not_looks_like_one_of_kafkas_tools(mechanism: str) -> None:
     for number in range(100):

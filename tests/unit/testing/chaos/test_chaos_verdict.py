@@ -321,5 +321,6 @@ def a_long_history(operations: int) -> list[Operation]:
     return history
 
 
+@pytest.mark.slow
 def test_a_long_history_without_a_fault_is_good() -> None:
     assert judge(a_long_history(20_000)).found() == []

@@ -1,5 +1,7 @@
 """Programs of the workload: the same for a seed, and with everything in a few of them."""
 
+import pytest
+
 from ottla.records.batch import read_header
 from ottla.records.header import Compression
 from ottla.testing.workload.drawing import MAX_MESSAGE_BYTES, draw_program
@@ -13,6 +15,7 @@ def draw(seed: int) -> Program:
     return draw_program(seed, START_MS)
 
 
+@pytest.mark.slow
 def test_a_seed_gives_one_program() -> None:
     first, second = draw(5), draw(5)
     assert [(lane.name, lane.kind, lane.is_encrypted) for lane in first.lanes] == [
@@ -22,6 +25,7 @@ def test_a_seed_gives_one_program() -> None:
         assert [batch.build() for batch in one.batches] == [batch.build() for batch in other.batches]
 
 
+@pytest.mark.slow
 def test_a_few_programs_have_everything_in_them() -> None:
     programs = [draw(seed) for seed in range(6)]
     lanes = [lane for program in programs for lane in program.lanes]
@@ -53,6 +57,7 @@ def test_a_few_programs_have_everything_in_them() -> None:
     assert max(sizes) > 2 << 20
 
 
+@pytest.mark.slow
 def test_some_batches_expand_a_thousandfold_and_none_is_too_large() -> None:
     most = 0.0
     for batch in (batch for lane in draw(1).lanes for batch in lane.batches):

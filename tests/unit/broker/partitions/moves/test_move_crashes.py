@@ -127,6 +127,7 @@ def crash(call: int, random: Random, *, power_cut: bool) -> None:
     check(restarted(disk, image), writer)
 
 
+@pytest.mark.slow
 def test_a_node_that_is_killed_in_the_middle_of_a_move_has_all_that_was_acknowledged() -> None:
     calls = calls_of_a_move()
     assert len(calls) > 50
@@ -134,6 +135,7 @@ def test_a_node_that_is_killed_in_the_middle_of_a_move_has_all_that_was_acknowle
         crash(call, Random(call), power_cut=False)
 
 
+@pytest.mark.slow
 def test_a_power_cut_at_any_call_of_a_move_loses_nothing_that_was_flushed() -> None:
     for call in calls_of_a_move():
         crash(call, Random(call), power_cut=True)
