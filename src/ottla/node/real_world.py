@@ -1,16 +1,18 @@
 """The real world: one adapter for each port, for a node on a loop."""
 
 import os
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ottla.log.disk import OsDisk
 from ottla.node.clock import SystemClock
-from ottla.runtime.cleaner_process import CleanerProcess
 from ottla.runtime.loop import Loop
 from ottla.runtime.network import LoopNetwork, SystemHostNames
 from ottla.runtime.timers import LoopTimers
 from ottla.runtime.workers import ThreadWorkers
 from ottla.runtime.world import World
+
+if TYPE_CHECKING:
+    from ottla.log.cleaning.runner import Runner
 
 # Chance that cannot be foretold, from the system.
 #
@@ -50,5 +52,11 @@ def real_world(loop: Loop) -> World:
         network=LoopNetwork(loop),
         entropy=SystemEntropy(),
         host_names=SystemHostNames(),
-        make_cleaner=lambda: CleanerProcess(loop),
+        make_cleaner=lambda: _cleaner_process(loop),
     )
+
+
+def _cleaner_process(loop: Loop) -> "Runner":
+    from ottla.runtime.cleaner_process import CleanerProcess  # Nothing is cleaned while a node starts.
+
+    return CleanerProcess(loop)

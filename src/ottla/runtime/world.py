@@ -7,10 +7,12 @@ A world is one node's. When the node is killed, its timers, its jobs and its con
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.ports import Clock, Disk, Entropy, HostNames, Network, Timers, Workers
-from ottla.log.cleaning.runner import Runner
+
+if TYPE_CHECKING:
+    from ottla.log.cleaning.runner import Runner
 
 
 class World(NamedTuple):
@@ -23,5 +25,5 @@ class World(NamedTuple):
     network: Network
     entropy: Entropy
     host_names: HostNames
-    make_cleaner: Callable[[], Runner]
+    make_cleaner: Callable[[], "Runner"]
     """For each cleaning that runs beside others; see `ottla.log.cleaning`."""

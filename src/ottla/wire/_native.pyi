@@ -30,6 +30,7 @@ class EncodePlan:
         cls: type,
         flexible: bool,
         fields: list[tuple[Any, ...]],
+        tagged: list[tuple[tuple[Any, ...], Any]],
         unset: list[tuple[str, Any]],
         slow: Encoder | None = None,
     ) -> None: ...

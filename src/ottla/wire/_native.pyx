@@ -23,7 +23,7 @@ from cpython.ref cimport Py_INCREF
 from cpython.sequence cimport PySequence_GetSlice
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 from ottla.base.slots cimport ALLOCATE, DECREF, copy_of, put, slot, value_at
 
@@ -511,6 +511,7 @@ cdef struct EncodedField:
     bint nullable
     bint compact
     Py_ssize_t offset
+    uint32_t tag
     PyObject *struct  # borrowed from `EncodePlan.kept`
 
 cdef enum Outcome:
@@ -522,38 +523,45 @@ cdef enum Outcome:
 cdef class EncodePlan:
     """How to write one struct in one version, if nothing about it is unusual: `slow` encodes what is.
 
-    `fields` are tuples of (attribute, kind, is_array, nullable, compact, struct plan), in wire order. `unset` are
-    (attribute, default) pairs of fields that must have their default to be written here, as tagged ones mostly do; a
-    default is a value, the type `list` for an empty array, or a plan without fields for a struct of defaults.
+    `fields` are tuples of (attribute, kind, is_array, nullable, compact, struct plan, tag), in wire order. `tagged` are
+    pairs of such a field and its default, in the order of their tags: a field that has its default is left out. `unset`
+    are (attribute, default) pairs of fields that must have their default, as this version does not have them. A default
+    is a value, the type `list` for an empty array, or a plan without fields for a struct of defaults.
     """
 
     cdef object cls
     cdef bint flexible
-    cdef EncodedField *fields
+    cdef EncodedField *fields  # the tagged ones last
     cdef Py_ssize_t field_count
+    cdef Py_ssize_t tagged_count
+    cdef tuple tagged_defaults
     cdef Py_ssize_t *unset_offsets
     cdef tuple unset_values
     cdef Py_ssize_t unknown_tags_offset
     cdef list kept
     cdef object slow
 
-    def __cinit__(self, type cls, bint flexible, fields, unset, slow=None):
+    def __cinit__(self, type cls, bint flexible, fields, tagged, unset, slow=None):
         self.cls = cls
         self.flexible = flexible
         self.slow = slow
         self.kept = []
         self.field_count = len(fields)
-        self.fields = <EncodedField *> PyMem_Calloc(len(fields) + 1, sizeof(EncodedField))
+        self.tagged_count = len(tagged)
+        self.tagged_defaults = tuple(default for _, default in tagged)
+        self.fields = <EncodedField *> PyMem_Calloc(len(fields) + len(tagged) + 1, sizeof(EncodedField))
         self.unset_offsets = <Py_ssize_t *> PyMem_Calloc(len(unset) + 1, sizeof(Py_ssize_t))
         if self.fields == NULL or self.unset_offsets == NULL:
             raise MemoryError
         cdef Py_ssize_t index
-        for index, (attribute, kind, is_array, nullable, compact, struct) in enumerate(fields):
+        every = [*fields, *(field for field, _ in tagged)]
+        for index, (attribute, kind, is_array, nullable, compact, struct, tag) in enumerate(every):
             self.fields[index].kind = STRUCT if struct is not None else KINDS[kind]
             self.fields[index].is_array = is_array
             self.fields[index].nullable = nullable
             self.fields[index].compact = compact
             self.fields[index].offset = slot(cls, attribute)
+            self.fields[index].tag = max(tag, 0)
             if struct is not None:
                 self.kept.append(<EncodePlan?> struct)
                 self.fields[index].struct = <PyObject *> struct
@@ -739,10 +747,54 @@ cdef int write_struct(Writer *writer, object target, EncodePlan plan) except -1:
         value = value_at(target, plan.fields[index].offset)
         if value == NULL or write_field(writer, &plan.fields[index], <object> value):
             return UNUSUAL
-    if plan.flexible:
-        reserve(writer, 1)
-        writer.data[writer.used] = 0
-        writer.used += 1
+    return write_tags(writer, target, plan) if plan.flexible else DONE
+
+
+cdef int write_tags(Writer *writer, object target, EncodePlan plan) except -1:
+    cdef Py_ssize_t index, count = 0
+    cdef EncodedField *field
+    cdef PyObject *value
+    for index in range(plan.tagged_count):
+        value = value_at(target, plan.fields[plan.field_count + index].offset)
+        if value == NULL:
+            return UNUSUAL
+        count += not is_unset(<object> value, <object> plan.tagged_defaults[index])
+    put_varint(writer, <uint64_t> count)
+    if count == 0:
+        return DONE
+    for index in range(plan.tagged_count):
+        field = &plan.fields[plan.field_count + index]
+        value = value_at(target, field.offset)
+        if is_unset(<object> value, <object> plan.tagged_defaults[index]):
+            continue
+        put_varint(writer, field.tag)
+        if write_tagged(writer, field, <object> value):
+            return UNUSUAL
+    return DONE
+
+
+cdef int write_tagged(Writer *writer, EncodedField *field, object value) except -1:
+    """A size, and the content behind it, which is written first and then moved to make room for its size."""
+    cdef Py_ssize_t start = writer.used, size, room
+    cdef EncodedField present
+    if field.kind == RECORDS:
+        return UNUSUAL
+    if field.kind == STRUCT and field.nullable and not field.is_array:
+        # Here alone the marker of a nullable struct is an unsigned varint: 0 for null, 1 for what follows.
+        put_number(writer, 0 if value is None else 1, 1)
+        present = field[0]
+        present.nullable = False
+        if value is not None and write_field(writer, &present, value):
+            return UNUSUAL
+    elif write_field(writer, field, value):
+        return UNUSUAL
+    size = writer.used - start
+    put_varint(writer, <uint64_t> size)
+    room = writer.used - start - size
+    memmove(writer.data + start + room, writer.data + start, size)
+    writer.used = start
+    put_varint(writer, <uint64_t> size)
+    writer.used += size
     return DONE
 
 

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from ottla.wire import encoding, layout, schema
+from ottla.wire import layout, schema
 from ottla.wire._native import EncodePlan, StructPlan
 from ottla.wire.message import Decoder, Encoder, Message
 
@@ -70,6 +70,8 @@ _encode_plans: dict[tuple[type[Message], int], EncodePlan] = {}
 def encode_plan(message: type[Message], version: int) -> EncodePlan:
     @cache
     def generated() -> Encoder:
+        from ottla.wire import encoding  # For what is unusual: most processes never see it.
+
         return encoding.compile_encoder(message, version)
 
     def slow(value: Any, pieces: list[Any], payloads: list[int]) -> None:
@@ -85,18 +87,23 @@ def _encoded_struct(
     message: type[Message], struct: schema.Struct, version: int, slow: Encoder | None = None
 ) -> EncodePlan:
     fields = [_encoded_field(message, field, version) for field in struct.fields if field.mandatory_in(version)]
+    tagged = [
+        (_encoded_field(message, field, version), _unset(message, field))
+        for field in sorted(struct.fields, key=lambda field: field.tag)
+        if field.tagged_in(version)
+    ]
     unset = [
         (field.attribute, _unset(message, field))
         for field in struct.fields
-        if field.tagged_in(version) or (version not in field.versions and not field.ignorable)
+        if version not in field.versions and not field.ignorable
     ]
-    return EncodePlan(_class(message, struct), version in message._schema.flexible, fields, unset, slow)
+    return EncodePlan(_class(message, struct), version in message._schema.flexible, fields, tagged, unset, slow)
 
 
 def _encoded_field(message: type[Message], field: schema.Field, version: int) -> tuple[Any, ...]:
     compact = layout.is_flexible(message._schema, field, version)
     struct = _encoded_struct(message, field.struct, version) if field.struct is not None else None
-    return field.attribute, field.type, field.is_array, version in field.nullable, compact, struct
+    return field.attribute, field.type, field.is_array, version in field.nullable, compact, struct, field.tag
 
 
 def _unset(message: type[Message], field: schema.Field) -> Any:
@@ -108,4 +115,4 @@ def _unset(message: type[Message], field: schema.Field) -> Any:
     if field.struct is None:
         return field.default
     inner = [(each.attribute, _unset(message, each)) for each in field.struct.fields]
-    return EncodePlan(_class(message, field.struct), False, [], inner)
+    return EncodePlan(_class(message, field.struct), False, [], [], inner)

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from ottla import __version__
 from ottla.broker.broker import Broker
+from ottla.log.cleaning.job import CleaningStats
 from ottla.machines.metadata.image.metadata_image import MetadataImage
 from ottla.machines.metadata.image.partition_image import NO_LEADER
 from ottla.machines.quota.limits import TokenBuckets
@@ -231,7 +232,7 @@ def _add_cleaner(page: Exposition, broker: Broker) -> None:
             for path, partitions in by_directory.items()
         ],
     )
-    stats = cleaner.last_stats
+    stats = cleaner.last_stats or CleaningStats()
     page.gauge(manager + "max_dirty_percent", int(100 * cleaner.max_dirty_ratio))
     page.gauge(manager + "time_since_last_run_ms", broker.clock.now_ms() - cleaner.last_look_ms)
     page.gauge(prefix + "max_buffer_utilization_percent", int(100 * stats.map_utilization))

@@ -6,6 +6,8 @@ at a time so that requests come in between, and the one with the largest dirty p
 
 A log that cannot be cleaned, because what is in it is damaged or because the process keeps crashing over it, is left
 alone from then on, named in the node's log, and counted by a metric; its topic continues being served, and grows.
+
+What plans a cleaning is imported when the first log is looked at: a node has started by then.
 """
 
 import logging
@@ -15,19 +17,19 @@ from typing import TYPE_CHECKING
 
 from ottla.base.ids import TopicPartition
 from ottla.base.ports import Timer
-from ottla.broker.partitions.cleaning.cleaner_task import CleaningTask, Outcome
 from ottla.broker.partitions.partition import Partition
-from ottla.log.cleaning.job import CleaningStats
-from ottla.log.cleaning.planning import Cleanable, CleanerLimits, cleanable
-from ottla.log.cleaning.runner import Runner
 from ottla.log.errors import CorruptFile
 from ottla.records.header import CorruptBatch
 from ottla.runtime.apart import apart
 from ottla.runtime.world import World
 
 if TYPE_CHECKING:
+    from ottla.broker.partitions.cleaning.cleaner_task import CleaningTask, Outcome
     from ottla.broker.partitions.held_partitions import Partitions
     from ottla.broker.partitions.moves.replica_moves import ReplicaMoves
+    from ottla.log.cleaning.job import CleaningStats
+    from ottla.log.cleaning.planning import Cleanable, CleanerLimits
+    from ottla.log.cleaning.runner import Runner
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +48,8 @@ class LogCleaner:
         self.max_dirty_ratio = 0.0
         self.max_overdue_ms = 0
         self.last_look_ms = world.clock.now_ms()
-        self.last_stats = CleaningStats()
+        self.last_stats: CleaningStats | None = None
+        """Of the cleaning that has ended last."""
         self._partitions = partitions
         self._world = world
         self._make_runner = world.make_cleaner
@@ -144,8 +147,10 @@ class LogCleaner:
         if part.is_due(config.min_cleanable_dirty_ratio) and (self._best is None or part.ratio > self._best[1].ratio):
             self._best = partition, part
 
-    def _cleanable(self, partition: Partition) -> Cleanable | None:
+    def _cleanable(self, partition: Partition) -> "Cleanable | None":
         """None for a partition whose log cannot be looked at."""
+        from ottla.log.cleaning.planning import cleanable
+
         partitions = self._partitions
         directory = partitions.logs.online.get(partition.directory)
         if directory is None or not partitions.holds(partition):
@@ -160,7 +165,9 @@ class LogCleaner:
 
     # Cleaning
 
-    def _clean(self, partition: Partition, part: Cleanable) -> None:
+    def _clean(self, partition: Partition, part: "Cleanable") -> None:
+        from ottla.broker.partitions.cleaning.cleaner_task import CleaningTask
+
         if not self._partitions.holds(partition):
             return  # Gone while the others were looked at.
         if self._replica_moves.is_moving(partition.name):
@@ -180,8 +187,10 @@ class LogCleaner:
         task.start()
         self.look()
 
-    def _limits(self) -> CleanerLimits:
+    def _limits(self) -> "CleanerLimits":
         """Those of all cleanings, shared among as many as there may be."""
+        from ottla.log.cleaning.planning import CleanerLimits
+
         config, threads = self._partitions.node_settings.effective, self._threads()
         return CleanerLimits(
             map_bytes=config.integer("log.cleaner.dedupe.buffer.size") // threads,
@@ -190,7 +199,9 @@ class LogCleaner:
             bytes_per_s=config.number("log.cleaner.io.max.bytes.per.second") / threads,
         )
 
-    def _on_ended(self, task: CleaningTask, outcome: Outcome, reason: str) -> None:
+    def _on_ended(self, task: "CleaningTask", outcome: "Outcome", reason: str) -> None:
+        from ottla.broker.partitions.cleaning.cleaner_task import Outcome
+
         partition = task.partition
         if self._tasks.get(partition.name) is task:
             del self._tasks[partition.name]
@@ -212,7 +223,7 @@ class LogCleaner:
         _log.warning("%s cannot be cleaned, and is marked uncleanable: %s", partition.name, reason)
         self._uncleanable[partition.name] = partition
 
-    def _report(self, partition: Partition, stats: CleaningStats) -> None:
+    def _report(self, partition: Partition, stats: "CleaningStats") -> None:
         self.last_stats = stats
         _log.info(
             "cleaned %s in %.1f s: %.1f MB with %d records became %.1f MB with %d; dropped %d records without a key",
@@ -230,5 +241,5 @@ class LogCleaner:
             self._idle.pop().stop()
 
 
-def _megabytes(part: Cleanable) -> tuple[float, float]:
+def _megabytes(part: "Cleanable") -> tuple[float, float]:
     return part.cleanable_bytes / _MB, (part.clean_bytes + part.cleanable_bytes) / _MB
