@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from ottla.base.lent import POISON_VARIABLE, poison
@@ -17,7 +18,12 @@ def pytest_configure() -> None:
 
     Buffers that are lent are poisoned when they are given back, here and in every process that a test starts. Such a
     process finds `tests`, too.
+
+    Hypothesis takes no time: a machine that is busy makes every example slow, and none of them wrong.
     """
+    unhurried = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile("ottla", deadline=None, suppress_health_check=unhurried)
+    hypothesis.settings.load_profile("ottla")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ[POISON_VARIABLE] = "1"

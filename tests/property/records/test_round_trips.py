@@ -1,7 +1,7 @@
 """What goes in comes out, whatever it is."""
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.records import arrow
@@ -26,7 +26,6 @@ def read(data):
     return [(record.timestamp, record.key, record.value, record.headers) for record in read_records(data)]
 
 
-@settings(deadline=None)
 @given(records, st.sampled_from(Compression))
 def test_records_survive_a_batch(rows, codec):
     data = built(rows, codec)
@@ -36,7 +35,6 @@ def test_records_survive_a_batch(rows, codec):
     assert header.max_timestamp == max(timestamp for timestamp, *_ in rows)
 
 
-@settings(deadline=None)
 @given(records, st.sampled_from(Compression), st.integers(100, 1000))
 def test_records_survive_arrow(rows, codec, max_batch_size):
     columns = arrow.decode(built(rows, Compression.NONE), "t", 0)
@@ -45,13 +43,11 @@ def test_records_survive_arrow(rows, codec, max_batch_size):
     assert [row for part in parts for row in read(part)] == rows
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200_000), st.sampled_from(Compression))
 def test_bytes_survive_compression(data, codec):
     assert bytes(decompress(codec, compress(codec, data), len(data))) == data
 
 
-@settings(deadline=None)
 @given(st.lists(st.none() | st.binary(max_size=20), max_size=30), st.integers(0, 30), st.integers(0, 30))
 def test_any_slice_of_a_column_is_encoded(values, start, length):
     rows = pa.table({"value": pa.array(values, pa.binary())}).slice(start, length)

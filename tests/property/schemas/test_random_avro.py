@@ -35,7 +35,7 @@ def random_pair(random: Random) -> tuple[AvroSchema, AvroSchema] | None:
 
 
 @given(SEEDS)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_a_text_says_the_same_when_it_is_read_again(seed: int) -> None:
     pair = random_pair(Random(seed))
     if pair is None:
@@ -57,7 +57,7 @@ def test_a_text_says_the_same_when_it_is_read_again(seed: int) -> None:
 
 
 @given(SEEDS)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_what_is_not_sound_is_refused_and_nothing_else_happens(seed: int) -> None:
     schema = random_schema(Random(seed), unsound=0.05)
     with suppress(InvalidSchema):
@@ -77,7 +77,7 @@ def fast() -> Any:
 
 
 @given(seed=SEEDS)
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 def test_the_twins_never_differ(fast: Any, seed: int) -> None:
     random = Random(seed)
     pair = random_pair(random)
@@ -110,7 +110,7 @@ def test_the_twins_never_differ(fast: Any, seed: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_columns_are_the_same_from_both_twins(fast: Any, seed: int) -> None:
     random = Random(seed)
     pair = random_pair(random)
@@ -153,7 +153,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 @given(SEEDS)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_bytes_become_json_and_the_same_bytes_again(seed: int) -> None:
     random = Random(seed)
     pair = random_pair(random)

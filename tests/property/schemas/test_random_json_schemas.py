@@ -105,7 +105,7 @@ def random_json_schema(random: Random, unsound: float = 0.0) -> Any:
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 def test_a_schema_is_compatible_with_itself(seed: int) -> None:
     tree = random_json_schema(Random(seed))
     schema = parse("JSON", json.dumps(tree))
@@ -122,7 +122,7 @@ def test_a_schema_is_compatible_with_itself(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 def test_two_schemas_are_compared_whatever_they_are(seed: int) -> None:
     random = Random(seed)
     one, other = (parse("JSON", json.dumps(random_json_schema(random, 0.01))) for _ in range(2))

@@ -114,7 +114,7 @@ def test_well_known_files_are_googles() -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_text_says_the_same_when_it_is_read_again(seed: int) -> None:
     schema = parsed(random_proto(Random(seed)))
     schema.validate()
@@ -131,7 +131,7 @@ def test_a_text_says_the_same_when_it_is_read_again(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_what_is_compatible_is_read(seed: int) -> None:
     """If the rules allow it, protobuf reads records of the old file with the new one, and what is left is the same."""
     random = Random(seed)

@@ -4,7 +4,7 @@ import uuid
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.ids import ZERO_UUID, TopicPartition, Uuid, parse_uuid, random_uuid, uuid_hex_text, uuid_text
@@ -20,7 +20,6 @@ def test_the_zero_uuid_is_all_as() -> None:
     assert uuid_text(ZERO_UUID) == "A" * 22
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=16, max_size=16))
 def test_a_uuid_reads_back(uuid: bytes) -> None:
     assert parse_uuid(uuid_text(Uuid(uuid))) == uuid

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.config.properties import read_properties, write_properties
@@ -62,7 +62,6 @@ def test_a_file_is_written_as_java_writes_it() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.dictionaries(st.text(), st.text()))
 def test_what_is_written_reads_back(properties: dict[str, str]) -> None:
     assert read_properties(write_properties(properties, comments=["a comment"])) == properties

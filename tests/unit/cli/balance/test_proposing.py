@@ -49,7 +49,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[BrokerPlace], list[PartitionLoad]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(clusters(), st.data())
 def test_no_proposal_makes_anything_worse(
     cluster: tuple[list[BrokerPlace], list[PartitionLoad]], data: st.DataObject
@@ -83,7 +83,7 @@ def test_no_proposal_makes_anything_worse(
     assert again.moves == proposal.moves, "the same load gives the same plan"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(clusters())
 def test_a_proposal_that_was_carried_out_is_followed_by_little(
     cluster: tuple[list[BrokerPlace], list[PartitionLoad]],

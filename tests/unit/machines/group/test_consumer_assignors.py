@@ -98,7 +98,7 @@ partition_counts = some.fixed_dictionaries({A: some.integers(0, 9), B: some.inte
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(subscriptions, partition_counts, subscriptions)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_partition_that_somebody_reads_has_one_member_that_reads_it(
     name: str, first: list[frozenset[Uuid]], sizes: dict[Uuid, int], second: list[frozenset[Uuid]]
 ) -> None:
@@ -118,7 +118,7 @@ def test_every_partition_that_somebody_reads_has_one_member_that_reads_it(
 
 
 @given(some.integers(1, 6), some.integers(1, 6), partition_counts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_with_one_subscription_no_two_members_differ_by_more_than_one(
     before: int, after: int, sizes: dict[Uuid, int]
 ) -> None:

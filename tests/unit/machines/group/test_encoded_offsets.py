@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.ids import ZERO_UUID, Uuid
@@ -198,7 +198,6 @@ entries = st.one_of(
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.lists(entries, max_size=12), st.lists(entries, max_size=4))
 def test_any_log_loads_to_what_decoding_it_gives(log: Sequence[bytes], later: Sequence[bytes]) -> None:
     """What comes later is replayed after somebody has asked after everything."""

@@ -189,14 +189,14 @@ def live_through(history: list[tuple[Any, ...]], snapshot_after: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(actions, min_size=1, max_size=30), st.integers(0, 29))
 def test_what_stays_true_in_every_history(history: list[tuple[Any, ...]], snapshot_after: int) -> None:
     live_through(history, snapshot_after)
 
 
 @pytest.mark.long
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(st.lists(actions, min_size=20, max_size=80), st.integers(0, 79))
 def test_what_stays_true_in_many_long_histories(history: list[tuple[Any, ...]], snapshot_after: int) -> None:
     live_through(history, snapshot_after)
