@@ -108,4 +108,12 @@ FAILED_ONCE = [
         "voters",
         None,
     ),
+    FailedOnce(
+        31002,
+        5,
+        1,
+        "a broker that had registered was unregistered, late, before it served: it starts for ever, and no operator looked",
+        "voters",
+        None,
+    ),
 ]

@@ -73,6 +73,14 @@ class Machine:
         node = self.node
         return None if node is None else node._metadata
 
+    @property
+    def broker_epoch(self) -> int:
+        """Of the broker that runs here or is about to start; -1 if it has not registered, or stops."""
+        server = self.node._broker_server if self.node is not None else None
+        if server is None or server.broker is None or self.life is None or self.life.is_stopping:
+            return -1
+        return server.broker.identity.broker_epoch
+
     def format(self, cluster_id: str, voters: VoterSet | None = None) -> None:
         """The directories that are not formatted. `voters` are the first ones, where they are data."""
         config = self._config({})

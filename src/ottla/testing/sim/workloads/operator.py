@@ -22,7 +22,9 @@ from ottla.client.cluster.cluster import Cluster
 from ottla.client.errors import KafkaError
 from ottla.client.settings import read_settings
 from ottla.config.scopes import Scope
+from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.metadata_image import MetadataImage
+from ottla.runtime.metadata.metadata_log import MetadataLog
 from ottla.testing.sim.cluster.simulated_cluster import SimulatedCluster
 from ottla.testing.sim.workloads.actor import Actor
 from ottla.testing.sim.workloads.history import History
@@ -160,11 +162,16 @@ class Operator(Actor):
         return True
 
     def _restart_unregistered(self) -> None:
-        """A broker that lives and is not registered: the request came late. It registers when it starts again."""
-        image = self._image()
-        for broker_id in self._brokers if image is not None else ():
+        """A broker that lives and is not registered: the request came late. It registers when it starts again.
+
+        So does one that is about to start, and has registered: it waits to be unfenced, as Apache Kafka's do.
+        """
+        known = self._newest_metadata()
+        for broker_id in self._brokers if known is not None else ():
             machine = self.cluster.machines[broker_id]
-            if image is not None and broker_id not in image.brokers.by_id and machine.is_serving:
+            if known is None or broker_id in known.image.brokers.by_id:
+                continue
+            if machine.is_serving or -1 < machine.broker_epoch < known.committed_offset:
                 machine.kill("killed: nobody knows it any more")
                 machine.start()
 
@@ -175,9 +182,13 @@ class Operator(Actor):
         return None if known is None else tuple(known.replicas)
 
     def _image(self) -> MetadataImage | None:
-        """What the node knows that knows most."""
+        known = self._newest_metadata()
+        return known.image if known is not None else None
+
+    def _newest_metadata(self) -> MetadataLog[Controller] | None:
+        """Those of the node that knows most."""
         known = [one.metadata for one in self.cluster.machines.values() if one.is_serving and one.metadata is not None]
-        return max(known, key=lambda metadata: metadata.committed_offset).image if known else None
+        return max(known, key=lambda metadata: metadata.committed_offset, default=None)
 
 
 class LevelChanger(Operator):
