@@ -112,7 +112,7 @@ FAILED_ONCE = [
         31002,
         5,
         1,
-        "a broker that had registered was unregistered, late, before it served: it starts for ever, and no operator looked",
+        "a broker that had registered was unregistered, late, before it served, and no operator restarted it",
         "voters",
         None,
     ),

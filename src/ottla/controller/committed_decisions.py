@@ -27,7 +27,7 @@ def decide(
 
     `tell` tells the controller beforehand what it cannot know.
     """
-    request, version, _ = asked
+    request, version = asked.request, asked.version
     timeout_ms: int | None = getattr(request, "timeout_ms", None)
     if timeout_ms is not None and timeout_ms <= 0:
         failed(ErrorCode.REQUEST_TIMED_OUT)

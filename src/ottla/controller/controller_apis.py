@@ -88,6 +88,5 @@ def _answer(server: ControllerServer, context: RequestContext, request: Message,
     def failed(error: ErrorCode) -> None:
         respond(refusal_response(request, version, error))
 
-    answer(
-        server, ControllerRequest(request, version, Caller.of(context.connection, context.client_id)), respond, failed
-    )
+    caller = Caller.of(context.connection, context.client_id)
+    answer(server, ControllerRequest(request, version, caller, context.connection.listener), respond, failed)

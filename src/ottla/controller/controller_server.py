@@ -33,6 +33,8 @@ class ControllerRequest(NamedTuple):
     request: Any
     version: int
     caller: Caller
+    listener: str = ""
+    """The one that it came over; empty where it did not come over a connection of its own."""
 
 
 class DecisionLog(Protocol):

@@ -16,7 +16,7 @@ def alter_token(server: ControllerServer, asked: ControllerRequest, then: Then, 
 
     Brokers refuse both; but a client may come to a listener of controllers (KIP-919).
     """
-    request, version, caller = asked
+    request, version, caller = asked.request, asked.version, asked.caller
     if caller.principal == ANONYMOUS or caller.is_token_authenticated:
         then(refusal_response(request, version, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
         return

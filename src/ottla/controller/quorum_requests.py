@@ -11,23 +11,23 @@ from ottla.runtime.metadata.replication.metadata_leader import MetadataLeader
 
 
 def vote(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
-    _answers(server).vote(asked.request, asked.version, then)
+    _answers(server).vote(asked.request, asked.version, then, asked.listener)
 
 
 def begin_quorum_epoch(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
-    _answers(server).begin_epoch(asked.request, asked.version, then)
+    _answers(server).begin_epoch(asked.request, asked.version, then, asked.listener)
 
 
 def end_quorum_epoch(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
-    _answers(server).end_epoch(asked.request, asked.version, then)
+    _answers(server).end_epoch(asked.request, asked.version, then, asked.listener)
 
 
 def fetch(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
-    _leader(server).fetch(asked.request, asked.version, then)
+    _leader(server).fetch(asked.request, asked.version, then, asked.listener)
 
 
 def fetch_snapshot(server: ControllerServer, asked: ControllerRequest, then: Then, _failed: Failed) -> None:
-    _leader(server).fetch_snapshot(asked.request, asked.version, then)
+    _leader(server).fetch_snapshot(asked.request, asked.version, then, asked.listener)
 
 
 def _answers(server: ControllerServer) -> QuorumAnswers:

@@ -62,6 +62,7 @@ def open_metadata(
         connections,
         me,
         storage.cluster_id,
+        listener=values.list("controller.listener.names")[0],
         bootstrap=_bootstrap_servers(config, me),
         config=QuorumConfig(
             request_timeout_ms=values.integer("controller.quorum.request.timeout.ms"),

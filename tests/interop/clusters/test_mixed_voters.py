@@ -1,11 +1,13 @@
 """Voters that are data (KIP-853), of both kinds: each kind joins the other's quorum by itself."""
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from ottla.admin import NewTopic
 from ottla.client.blocking.admin import Admin
+from ottla.errors import KafkaError
 from tests.interop.mixed_cluster import APACHE_KAFKA, OURS, MixedCluster, eventually
 
 pytestmark = pytest.mark.interop
@@ -33,3 +35,28 @@ def test_a_controller_joins_the_quorum_of_the_other_kind(tmp_path: Path, founder
             "both have the metadata again",
         )
         assert {topic.name for topic in admin.list_topics()} == {"orders"}
+
+
+def test_a_removed_leader_of_ours_is_voted_for_by_apache_kafka(tmp_path: Path) -> None:
+    """It alone has the record that takes its vote, so the other one of two is not elected. Apache Kafka's leader would
+    not stand in its place, and leave the two without a leader.
+    """
+    with (
+        MixedCluster(tmp_path, {1: OURS, 2: APACHE_KAFKA}, founder=1) as cluster,
+        Admin(bootstrap_servers=cluster.addresses[1], default_api_timeout_ms=5000) as admin,
+    ):
+        eventually(
+            lambda: [voter.replica_id for voter in admin.describe_metadata_quorum().voters] == [1, 2],
+            "the second controller is a voter",
+        )
+        eventually(lambda: len(admin.describe_cluster().nodes) == 2, "two brokers are there")
+        quorum = admin.describe_metadata_quorum()
+        assert quorum.leader_id == 1
+        (leader,) = [voter for voter in quorum.voters if voter.replica_id == 1]
+        cluster.processes[2].send_signal(signal.SIGSTOP)
+        with pytest.raises(KafkaError):
+            admin.remove_raft_voter(1, leader.directory_id or "")
+        eventually(lambda: "no longer leads the metadata quorum" in cluster.log_of(1), "the leader has lost the lead")
+        cluster.processes[2].send_signal(signal.SIGCONT)
+        eventually(lambda: bool(admin.create_topics([NewTopic("orders")])["orders"]), "somebody leads again")
+        eventually(lambda: admin.describe_metadata_quorum().leader_id == 2, "the other one leads")

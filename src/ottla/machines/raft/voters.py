@@ -36,9 +36,29 @@ class Endpoint(NamedTuple):
 
 
 class Voter(NamedTuple):
+    """A voter as it describes itself. Its listeners have no order: Apache Kafka's leaders write them in that of a hash
+    table.
+    """
+
     key: ReplicaKey
     endpoints: tuple[Endpoint, ...] = ()
     kraft_versions: tuple[int, int] = SUPPORTED_KRAFT_VERSIONS
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Voter) and self._unordered() == other._unordered()
+
+    def __hash__(self) -> int:
+        return hash(self._unordered())
+
+    def _unordered(self) -> tuple[ReplicaKey, frozenset[Endpoint], tuple[int, int]]:
+        return self.key, frozenset(self.endpoints), self.kraft_versions
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        """Where it listens under this name. Kafka writes names in upper case, whatever the settings have."""
+        for endpoint in self.endpoints:
+            if endpoint.listener.upper() == listener.upper():
+                return endpoint
+        return None
 
 
 class VoterSet:

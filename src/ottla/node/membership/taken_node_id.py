@@ -72,13 +72,16 @@ def _known_places(
             found[NodeAddress(host.strip("[]"), int(port))] = "its address in controller.quorum.voters"
     raft = metadata.raft
     voter = raft.voters.get(config.node_id)
-    if voter is not None and voter.endpoints and raft.kraft_version >= DYNAMIC_VOTERS:
+    listener = config.values.list("controller.listener.names")[0]
+    endpoint = voter.endpoint(listener) if voter is not None else None
+    if voter is not None and endpoint is not None and raft.kraft_version >= DYNAMIC_VOTERS:
         known, own = uuid_text(voter.key.directory_id), uuid_text(raft.me.key.directory_id)
         source = f"a voter's address, with directory.id={known} (that of this node's log.dirs is {own})"
-        found.setdefault(_address(voter.endpoints[0]), source)
+        found.setdefault(_address(endpoint), source)
     registered = metadata.image.brokers.controllers.get(config.node_id)
-    if registered is not None and registered.endpoints:
-        found.setdefault(_address(registered.endpoints[0]), "where that controller is registered")
+    for end in registered.endpoints if registered is not None else ():
+        if end.listener.upper() == listener.upper():
+            found.setdefault(_address(end), "where that controller is registered")
     own_addresses = {_address(endpoint) for endpoint in endpoints}
     return [KnownPlace(address, source) for address, source in found.items() if address not in own_addresses]
 

@@ -137,9 +137,7 @@ class MetadataLog(Generic[ControllerT]):
             self._follower = MetadataFollower(self, network, timers)
             self.answers = QuorumAnswers(self, network)
             self.voter_changes = VoterChanges(self, network, clock)
-            self.leader = MetadataLeader(
-                self, store, cluster_id=network.cluster_id, timers=timers, clock=clock, workers=workers
-            )
+            self.leader = MetadataLeader(self, store, network, timers=timers, clock=clock, workers=workers)
         if store.newest_snapshot:
             self._snapshotter.last_timestamp_ms = store.newest_snapshot.last_contained_log_timestamp
             self.image.replay_all(store.newest_snapshot.records)

@@ -1,5 +1,6 @@
 """Replicas of a metadata log on networks in memory: elections and replication as they are, time when it is moved."""
 
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -50,8 +51,10 @@ SERVED = {
 }
 
 
-def voter(node_id: int) -> Voter:
-    return Voter(ReplicaKey(node_id), (Endpoint("CONTROLLER", f"host{node_id}", 9093),))
+def voter(node_id: int, before: Sequence[str] = ()) -> Voter:
+    """`before` are listeners that it names before the one at which controllers are asked. Nobody reaches it there."""
+    others = [Endpoint(name, "host0", 1) for name in before]
+    return Voter(ReplicaKey(node_id), (*others, Endpoint("CONTROLLER", f"host{node_id}", 9093)))
 
 
 def directory_of(number: int) -> Uuid:
@@ -78,7 +81,9 @@ class Replica:
         self.timers = StepTimers(scene.clock, scene.agenda)
         workers = self.workers = StepWorkers()
         world = step_world(disk, scene.clock, timers=self.timers, workers=workers, network=self.network, seed=node_id)
-        me = Voter(ReplicaKey(node_id, directory or directory_of(node_id)), voter(node_id).endpoints)
+        endpoints = voter(node_id, scene.other_listeners).endpoints
+        me = Voter(ReplicaKey(node_id, directory or directory_of(node_id)), endpoints)
+        self.newest_vote = scene.newest_votes.get(node_id, SERVED[ApiKey.VOTE])
         self.connections = NodeConnections(world, str(node_id))
         self.log: MetadataLog[Controller] = MetadataLog(
             MetadataStore(disk, LOG_DIR, scene.clock, scene.store_config),
@@ -107,9 +112,10 @@ class Replica:
         version = context.api_version
         match context.api_key:
             case ApiKey.API_VERSIONS:
+                served = {**SERVED, ApiKey.VOTE: self.newest_vote}
                 keys = [
                     ApiVersionsResponse.ApiVersion(api_key=key, min_version=0, max_version=newest)
-                    for key, newest in SERVED.items()
+                    for key, newest in served.items()
                 ]
                 feature = ApiVersionsResponse.SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
                 respond(ApiVersionsResponse(api_keys=keys, supported_features=[feature]))
@@ -168,13 +174,18 @@ class Quorum:
         network_config: QuorumConfig | None = None,
         timeouts: Timeouts | None = None,
         linger_ms: int = 0,
+        other_listeners: Sequence[str] = (),
+        newest_votes: Mapping[int, int] | None = None,
     ) -> None:
+        self.other_listeners = other_listeners
+        self.newest_votes = newest_votes or {}
+        """By node: the newest version of Vote that it serves, if it is an older one."""
         self.network_config = network_config
         self.timeouts = timeouts
         self.linger_ms = linger_ms
         self.clock = FixedClock()
         self.agenda = Agenda(self.clock)
-        self.voters = VoterSet(voter(node_id) for node_id in range(1, voters + 1))
+        self.voters = VoterSet(voter(node_id, other_listeners) for node_id in range(1, voters + 1))
         self.store_config = store_config
         self.snapshots = snapshots
         self.cut: set[frozenset[int]] = set()

@@ -334,7 +334,7 @@ def test_votes_are_asked_for_where_the_log_says_that_voters_are_whatever_was_ann
     quorum = elected(voters=3, observers=1)
     one, other = (replica for replica in quorum.followers() if replica.node_id != 4)
     for replica, mistaken in ((one, other), (other, one)):
-        replica.log._network.learn_of(mistaken.node_id, [NodeAddress("host4", 9093)])
+        replica.log._network.learn_address(mistaken.node_id, NodeAddress("host4", 9093))
     quorum.kill(quorum.leader.node_id)
     quorum.run(5000)
     assert quorum.leader.node_id in (one.node_id, other.node_id)

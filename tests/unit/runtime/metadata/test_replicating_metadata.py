@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from ottla.machines.raft.machine import Role
+from ottla.records.builder import BatchBuilder
+from ottla.records.control import ControlType, control_key
 from ottla.runtime.metadata.storage.snapshots import read_snapshot
 from ottla.runtime.metadata.storage.store import TOPIC_ID
 from ottla.wire.errors import ErrorCode
@@ -35,6 +38,7 @@ def fetch(
     epoch: int | None = None,
     high_watermark: int = 0,
     wait_ms: int = 0,
+    listener: str = "",
 ) -> list[Any]:
     """The answers so far, now or later."""
     partition = FetchRequest.FetchPartition(
@@ -54,7 +58,7 @@ def fetch(
     )
     told: list[Any] = []
     assert leader.log.leader is not None
-    leader.log.leader.fetch(request, 18, told.append)
+    leader.log.leader.fetch(request, 18, told.append, listener)
     return told
 
 
@@ -250,3 +254,22 @@ def test_the_leaders_watermark_says_nothing_of_a_log_that_had_to_be_cut() -> Non
     assert told
     assert follower.log.log_end_offset == cut_to
     assert (follower.log.high_watermark, follower.topics) == (committed, [])
+
+
+def test_a_control_record_that_cannot_be_read_is_not_in_the_log() -> None:
+    """A follower that has it would not know the voters by which it counts, and could not open its log again."""
+    quorum = elected()
+    leader, (follower, _) = quorum.leader, quorum.followers()
+    end = follower.log.raft.log_end
+    builder = BatchBuilder(control=True)
+    builder.append(0, control_key(ControlType.KRAFT_VOTERS), b"\xff")
+    leader.log._store.append(builder.build(), leader.log.raft.epoch)
+    assert leader.log.leader is not None
+    leader.log.leader.on_appended()
+    quorum.run(1000)
+    assert follower.log.raft.log_end == follower.log._store.log_end == end
+    assert follower.log.raft.role is Role.FOLLOWER
+    again = quorum.start(follower.node_id, quorum.kill(follower.node_id))
+    quorum.run(10_000)
+    assert again.log.raft.log_end == again.log._store.log_end
+    assert again.log.raft.voters.ids == [1, 2, 3]

@@ -9,13 +9,12 @@ from __future__ import annotations  # messages are made when they are first name
 from typing import Any, Protocol
 
 from ottla.base.ids import ZERO_UUID
-from ottla.machines.raft.events import AnswerVote, EpochBegan, EpochEnded, LogEnd, VoteRequested
+from ottla.machines.raft.events import NOBODY, AnswerVote, EpochBegan, EpochEnded, LogEnd, VoteRequested
 from ottla.machines.raft.machine import Raft
 from ottla.machines.raft.voters import ReplicaKey
 from ottla.runtime.channels import Then
 from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
 from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
-from ottla.runtime.metadata.quorum.quorum_of_directory import leader_endpoints
 from ottla.runtime.metadata.storage.store import PARTITION
 from ottla.wire import messages
 from ottla.wire.errors import ErrorCode
@@ -33,7 +32,7 @@ class QuorumAnswers:
         self._log = log
         self._network = network
 
-    def vote(self, request: messages.VoteRequest, version: int, then: Then) -> None:
+    def vote(self, request: messages.VoteRequest, version: int, then: Then, listener: str = "") -> None:
         raft = self._log.raft
         error = self._refusal(request, getattr(request, "voter_id", -1))
         if error is not ErrorCode.NONE:
@@ -47,13 +46,16 @@ class QuorumAnswers:
         elif error is ErrorCode.NONE and asked.replica_epoch < raft.epoch:
             error = ErrorCode.FENCED_LEADER_EPOCH
         if error is not ErrorCode.NONE:
-            then(self._vote_response(version, error, granted=False))
+            then(self._vote_response(version, listener, error, granted=False))
             return
 
         def answer(answered: AnswerVote) -> None:
-            response = self._vote_response(version, ErrorCode.NONE, granted=answered.granted)
-            partition = response.topics[0].partitions[0]
-            partition.leader_epoch, partition.leader_id = answered.epoch, answered.leader_id
+            response = self._vote_response(version, listener, ErrorCode.NONE, granted=answered.granted)
+            if (answered.epoch, answered.leader_id) != (raft.epoch, raft.leader_id):
+                # More has become known while the vote was saved: the answer is about the moment of the vote.
+                partition = response.topics[0].partitions[0]
+                partition.leader_epoch, partition.leader_id = answered.epoch, NOBODY
+                response.node_endpoints = []
             then(response)
 
         self._log.quorum.votes.append(answer)
@@ -66,7 +68,9 @@ class QuorumAnswers:
             )
         )
 
-    def begin_epoch(self, request: messages.BeginQuorumEpochRequest, version: int, then: Then) -> None:
+    def begin_epoch(
+        self, request: messages.BeginQuorumEpochRequest, version: int, then: Then, listener: str = ""
+    ) -> None:
         error = self._refusal(request, request.voter_id)
         if error is not ErrorCode.NONE:
             then(messages.BeginQuorumEpochResponse(error_code=error))
@@ -76,9 +80,9 @@ class QuorumAnswers:
         if error is ErrorCode.NONE:
             self._network.learn_of(asked.leader_id, request.leader_endpoints)
             self._log.quorum.step(EpochBegan(asked.leader_id, asked.leader_epoch))
-        then(self._reply(messages.BeginQuorumEpochResponse, version, error))
+        then(self._reply(messages.BeginQuorumEpochResponse, version, listener, error))
 
-    def end_epoch(self, request: messages.EndQuorumEpochRequest, version: int, then: Then) -> None:
+    def end_epoch(self, request: messages.EndQuorumEpochRequest, version: int, then: Then, listener: str = "") -> None:
         error = self._refusal(request, -1)
         if error is not ErrorCode.NONE:
             then(messages.EndQuorumEpochResponse(error_code=error))
@@ -88,7 +92,7 @@ class QuorumAnswers:
         if error is ErrorCode.NONE:
             successors = [one.candidate_id for one in asked.preferred_candidates] or asked.preferred_successors
             self._log.quorum.step(EpochEnded(asked.leader_epoch, tuple(successors)))
-        then(self._reply(messages.EndQuorumEpochResponse, version, error))
+        then(self._reply(messages.EndQuorumEpochResponse, version, listener, error))
 
     # Checks
 
@@ -123,18 +127,19 @@ class QuorumAnswers:
 
     # Responses
 
-    def _vote_response(self, version: int, error: ErrorCode, *, granted: bool) -> messages.VoteResponse:
-        response = self._reply(messages.VoteResponse, version, error)
+    def _vote_response(self, version: int, listener: str, error: ErrorCode, *, granted: bool) -> messages.VoteResponse:
+        response = self._reply(messages.VoteResponse, version, listener, error)
         response.topics[0].partitions[0].vote_granted = granted
         return response  # type: ignore[no-any-return]
 
-    def _reply(self, kind: Any, version: int, error: ErrorCode) -> Any:
+    def _reply(self, kind: Any, version: int, listener: str, error: ErrorCode) -> Any:
         """An answer that names the leader and the epoch, as all of them do."""
         raft = self._log.raft
+        leader_id, address = self._network.leader_for(raft, listener)
         partition = kind.PartitionData(
-            partition_index=0, error_code=error, leader_id=raft.leader_id, leader_epoch=raft.epoch
+            partition_index=0, error_code=error, leader_id=leader_id, leader_epoch=raft.epoch
         )
         response = kind(topics=[kind.TopicData(topic_name=PARTITION.topic, partitions=[partition])])
-        if version >= 1:
-            response.node_endpoints = leader_endpoints(raft, kind.NodeEndpoint)
+        if version >= 1 and address is not None:
+            response.node_endpoints = [kind.NodeEndpoint(node_id=leader_id, host=address.host, port=address.port)]
         return response

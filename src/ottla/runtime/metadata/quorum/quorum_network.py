@@ -1,8 +1,9 @@
 """What a replica of the metadata log sends to others, as Kafka's replicas send it (KIP-595, KIP-853).
 
 Where a controller listens is known from the voters, from `controller.quorum.voters` or `.bootstrap.servers`, and from
-what others tell of the leader. Votes and what a leader tells go over one connection to each voter, fetches over
-another, as a fetch waits for something to come.
+what others tell of the leader. It may have several listeners, in any order; it is asked at the one that is the first of
+`controller.listener.names` here, whose protocol this node speaks to controllers. Votes and what a leader tells go over
+one connection to each voter, fetches over another, as a fetch waits for something to come.
 """
 
 from __future__ import annotations  # messages are made when they are first named
@@ -11,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ottla import __version__
-from ottla.machines.raft.events import AskForVote, LogEnd, TellOfEnd, TellOfEpoch
-from ottla.machines.raft.voters import Endpoint, Voter, VoterSet
+from ottla.machines.raft.events import NOBODY, AskForVote, LogEnd, TellOfEnd, TellOfEpoch
+from ottla.machines.raft.machine import Raft
+from ottla.machines.raft.voters import Voter, VoterSet
 from ottla.runtime.channels import Failed, Then, newest_version
 from ottla.runtime.metadata.quorum.quorum_log import QuorumRefusals
 from ottla.runtime.metadata.quorum.same_id import SameId
@@ -40,7 +42,10 @@ class QuorumConfig(NamedTuple):
 
 
 class QuorumNetwork:
-    """Of one replica. `bootstrap` are addresses to ask who leads, where the voters are not known yet."""
+    """Of one replica. `bootstrap` are addresses to ask who leads, where the voters are not known yet.
+
+    `listener` is the name of the listener at which controllers are asked.
+    """
 
     def __init__(
         self,
@@ -48,6 +53,7 @@ class QuorumNetwork:
         me: Voter,
         cluster_id: str,
         *,
+        listener: str = "CONTROLLER",
         bootstrap: Sequence[NodeAddress] = (),
         config: QuorumConfig | None = None,
     ) -> None:
@@ -55,9 +61,10 @@ class QuorumNetwork:
         self.cluster_id = cluster_id
         self._connections = connections
         self._me = me
+        self.listener = listener
         self._bootstrap = list(bootstrap)
-        self._announced: dict[int, NodeAddress] = {}
-        """What other nodes said of where a controller listens."""
+        self._announced: dict[int, dict[str, NodeAddress]] = {}
+        """What other nodes said of where a controller listens, by the names of its listeners."""
         self._next = 0
         self.refusals = QuorumRefusals(cluster_id)
         self.same_id = SameId(connections, me.key, cluster_id, self.config.request_timeout_ms)
@@ -67,25 +74,46 @@ class QuorumNetwork:
     # Where others are
 
     def learn(self, endpoints: Iterable[Any]) -> None:
-        """Node endpoints of a response."""
+        """Node endpoints of a response: those of the listener that was asked, as in Kafka."""
         for end in endpoints:
-            self._announced[end.node_id] = NodeAddress(end.host, end.port)
+            self.learn_address(end.node_id, NodeAddress(end.host, end.port))
 
-    def learn_of(self, node_id: int, endpoints: Sequence[Any]) -> None:
+    def learn_address(self, node_id: int, address: NodeAddress) -> None:
+        """A controller was found there."""
+        self._announced.setdefault(node_id, {})[self.listener.upper()] = NodeAddress(address.host, address.port)
+
+    def learn_of(self, node_id: int, endpoints: Iterable[Any]) -> None:
         """The listeners of a controller, as it names them itself."""
-        if endpoints:
-            self._announced[node_id] = NodeAddress(endpoints[0].host, endpoints[0].port)
+        if named := {end.name.upper(): NodeAddress(end.host, end.port) for end in endpoints}:
+            self._announced[node_id] = named
 
-    def address_of(self, leader_id: int, voters: VoterSet) -> NodeAddress | None:
-        """Of a leader: what was last heard of it is newer than what the log says of voters."""
-        if leader_id in self._announced:
-            return self._announced[leader_id]
-        voter = voters.get(leader_id)
-        return _address(voter.endpoints) if voter is not None else None
+    def address_of(self, leader_id: int, voters: VoterSet, listener: str = "") -> NodeAddress | None:
+        """Of a leader: what was last heard of it is newer than what the log says of voters.
+
+        `listener` is the name of the listener in question, if it is not the one at which this node asks controllers.
+        """
+        announced = self._announced.get(leader_id, {}).get((listener or self.listener).upper())
+        return announced or self._address_in(voters.get(leader_id), listener)
 
     def _address_of_voter(self, voter: Voter) -> NodeAddress | None:
         """What the log or the setting says, as in Kafka: it may have been announced elsewhere in an earlier life."""
-        return _address(voter.endpoints) or self._announced.get(voter.key.id)
+        return self._address_in(voter) or self._announced.get(voter.key.id, {}).get(self.listener.upper())
+
+    def _address_in(self, voter: Voter | None, listener: str = "") -> NodeAddress | None:
+        endpoint = voter.endpoint(listener or self.listener) if voter is not None else None
+        return NodeAddress(endpoint.host, endpoint.port) if endpoint is not None else None
+
+    def leader_for(self, raft: Raft, listener: str = "") -> tuple[int, NodeAddress | None]:
+        """Who leads and where, for a replica that has asked at `listener`.
+
+        Nobody where this node does not know the address: Apache Kafka's nodes end when they hear of a leader that
+        neither the response nor their voters have an address of. A leader that is no voter any more is known by what
+        it announced.
+        """
+        if raft.is_leader:
+            return raft.leader_id, self._address_in(raft.me, listener)
+        address = self.address_of(raft.leader_id, raft.voters, listener)
+        return (raft.leader_id, address) if address is not None else (NOBODY, None)
 
     def known(self, voters: VoterSet) -> list[tuple[int, NodeAddress]]:
         """Everybody who may know who leads, with the number of the line to it."""
@@ -220,7 +248,7 @@ class QuorumNetwork:
 
     def ask_for_versions(self, voter: Voter, then: Then, failed: Failed) -> None:
         """What a controller that is to be a voter supports."""
-        address = _address(voter.endpoints)
+        address = self._address_in(voter)
         assert address is not None, "a voter without an address"
         request = messages.ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
         self._ask(_RAFT, voter.key.id, address, request, then, failed)
@@ -254,8 +282,3 @@ class QuorumNetwork:
 
 def _nobody_listens() -> None:
     """A network without a log."""
-
-
-def _address(endpoints: Sequence[Endpoint]) -> NodeAddress | None:
-    """Controllers are asked at the first of their listeners, as `controller.listener.names` has them."""
-    return NodeAddress(endpoints[0].host, endpoints[0].port) if endpoints else None

@@ -1,8 +1,5 @@
 """Which quorum a directory belongs to, who leads it, and what its leader writes when an epoch begins."""
 
-from collections.abc import Callable
-from typing import Any
-
 from ottla.base.errors import StorageError
 from ottla.machines.raft.events import BeginEpoch
 from ottla.machines.raft.machine import Raft, Role, Timeouts
@@ -59,14 +56,6 @@ def active_controller(raft: Raft, network: QuorumNetwork | None) -> ActiveContro
         return None
     address = network.address_of(raft.leader_id, raft.voters)
     return ActiveController(raft.leader_id, address) if address is not None else None
-
-
-def leader_endpoints(raft: Raft, make: Callable[..., Any]) -> list[Any]:
-    """Where the leader listens, for replicas that know the quorum only in part."""
-    voter = raft.me if raft.is_leader else raft.voters.get(raft.leader_id)
-    if voter is None or not voter.endpoints:
-        return []
-    return [make(node_id=raft.leader_id, host=voter.endpoints[0].host, port=voter.endpoints[0].port)]
 
 
 def epoch_records(raft: Raft, begin: BeginEpoch) -> list[KraftMessage]:

@@ -68,7 +68,7 @@ class VoterChanges:
             done(*refused)
         elif raft.voters.get(voter.key.id) is not None:
             done(ErrorCode.DUPLICATE_VOTER, f"The voter id for {voter.key.id} is already part of the set of voters.")
-        elif not voter.endpoints:
+        elif voter.endpoint(self._network.listener) is None:
             done(ErrorCode.INVALID_REQUEST, "Add voter request didn't include the endpoint of the default listener.")
         else:
             self._network.ask_for_versions(
@@ -121,7 +121,7 @@ class VoterChanges:
             done(ErrorCode.FENCED_LEADER_EPOCH if is_older else ErrorCode.UNKNOWN_LEADER_EPOCH, None)
         elif not raft.voters.has(key):
             done(ErrorCode.VOTER_NOT_FOUND, None)
-        elif not voter.endpoints or not versions[0] <= raft.kraft_version <= versions[1]:
+        elif voter.endpoint(self._network.listener) is None or not versions[0] <= raft.kraft_version <= versions[1]:
             done(ErrorCode.INVALID_REQUEST, None)
         elif raft.kraft_version < DYNAMIC_VOTERS:
             self._descriptions()[key.id] = voter

@@ -267,7 +267,7 @@ class MetadataFollower:
             if leader.leader_id != NOBODY and leader.leader_epoch >= raft.epoch:
                 if known[0] < 0 and not response.node_endpoints and not partition.error_code:
                     # Only the leader itself answers without an error. Another one may know who leads, and not where.
-                    self._network.learn_of(leader.leader_id, [known[1]])
+                    self._network.learn_address(leader.leader_id, known[1])
                 self._log.quorum.step(EpochBegan(leader.leader_id, leader.leader_epoch))
 
         def failed(_error: ErrorCode) -> None:

@@ -17,7 +17,7 @@ from ottla.machines.raft.voters import ReplicaKey
 from ottla.runtime.attribution import Attributed, current, work_for
 from ottla.runtime.channels import Then
 from ottla.runtime.metadata.quorum.quorum_driver import QuorumDriver
-from ottla.runtime.metadata.quorum.quorum_of_directory import leader_endpoints
+from ottla.runtime.metadata.quorum.quorum_network import QuorumNetwork
 from ottla.runtime.metadata.storage.snapshots import SnapshotId
 from ottla.runtime.metadata.storage.store import PARTITION, TOPIC_ID, MetadataStore
 from ottla.wire import messages
@@ -55,17 +55,25 @@ class _FetchRequest(NamedTuple):
     version: int
     partition: messages.FetchRequest.FetchPartition
     replica: ReplicaKey
+    listener: str
 
 
 class MetadataLeader:
     """See the module. It answers on replicas that do not lead, too: with who does."""
 
     def __init__(
-        self, log: LedLog, store: MetadataStore, *, cluster_id: str, timers: Timers, clock: Clock, workers: Workers
+        self,
+        log: LedLog,
+        store: MetadataStore,
+        network: QuorumNetwork,
+        *,
+        timers: Timers,
+        clock: Clock,
+        workers: Workers,
     ) -> None:
         self._log = log
         self._store = store
-        self._cluster_id = cluster_id
+        self._network = network
         self._timers = timers
         self._clock = clock
         self._workers = workers
@@ -73,8 +81,8 @@ class MetadataLeader:
 
     # Fetches
 
-    def fetch(self, request: messages.FetchRequest, version: int, then: Then) -> None:
-        if request.cluster_id is not None and request.cluster_id != self._cluster_id:
+    def fetch(self, request: messages.FetchRequest, version: int, then: Then, listener: str = "") -> None:
+        if request.cluster_id is not None and request.cluster_id != self._network.cluster_id:
             then(messages.FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
             return
         partition = _metadata_partition(request, version)
@@ -82,9 +90,8 @@ class MetadataLeader:
             then(messages.FetchResponse(error_code=ErrorCode.INVALID_REQUEST))
             return
         replica_id = request.replica_state.replica_id if version >= _FIRST_WITH_REPLICA_STATE else request.replica_id
-        self._fetch(
-            _FetchRequest(request, version, partition, ReplicaKey(replica_id, partition.replica_directory_id)), then
-        )
+        replica = ReplicaKey(replica_id, partition.replica_directory_id)
+        self._fetch(_FetchRequest(request, version, partition, replica, listener), then)
 
     def _fetch(self, asked: _FetchRequest, then: Then) -> None:
         error = self._error_of(asked.partition.current_leader_epoch)
@@ -152,12 +159,13 @@ class MetadataLeader:
         self, asked: _FetchRequest, error: ErrorCode = ErrorCode.NONE, records: bytes | None = b""
     ) -> messages.FetchResponse:
         raft = self._log.raft
+        leader_id, address = self._network.leader_for(raft, asked.listener)
         partition = messages.FetchResponse.PartitionData(
             partition_index=0,
             error_code=error,
             high_watermark=raft.high_watermark,
             log_start_offset=self._store.log.log_start_offset,
-            current_leader=messages.FetchResponse.LeaderIdAndEpoch(leader_id=raft.leader_id, leader_epoch=raft.epoch),
+            current_leader=messages.FetchResponse.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=raft.epoch),
             records=records,
         )
         topic = messages.FetchResponse.FetchableTopicResponse(partitions=[partition])
@@ -166,8 +174,9 @@ class MetadataLeader:
         else:
             topic.topic = PARTITION.topic
         response = messages.FetchResponse(responses=[topic])
-        if asked.version >= _FIRST_WITH_ENDPOINTS:
-            response.node_endpoints = leader_endpoints(raft, messages.FetchResponse.NodeEndpoint)
+        if asked.version >= _FIRST_WITH_ENDPOINTS and address is not None:
+            make = messages.FetchResponse.NodeEndpoint
+            response.node_endpoints = [make(node_id=leader_id, host=address.host, port=address.port)]
         return response
 
     # What ends the waiting
@@ -196,8 +205,10 @@ class MetadataLeader:
 
     # Snapshots
 
-    def fetch_snapshot(self, request: messages.FetchSnapshotRequest, version: int, then: Then) -> None:
-        if request.cluster_id is not None and request.cluster_id != self._cluster_id:
+    def fetch_snapshot(
+        self, request: messages.FetchSnapshotRequest, version: int, then: Then, listener: str = ""
+    ) -> None:
+        if request.cluster_id is not None and request.cluster_id != self._network.cluster_id:
             then(messages.FetchSnapshotResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
             return
         topics = request.topics
@@ -210,7 +221,7 @@ class MetadataLeader:
         if error is ErrorCode.NONE and snapshot not in self._store.snapshots:
             error = ErrorCode.SNAPSHOT_NOT_FOUND
         if error is not ErrorCode.NONE:
-            then(self._part(asked, version, error))
+            then(self._part(asked, version, listener, error))
             return
         replica = ReplicaKey(request.replica_id, asked.replica_directory_id)
         self._log.quorum.step(Fetched(replica, UNCHECKED, self._clock.now_ms()))
@@ -218,18 +229,19 @@ class MetadataLeader:
         def found(read: tuple[int, bytes]) -> None:
             size, data = read
             error = ErrorCode.NONE if 0 <= asked.position < size else ErrorCode.POSITION_OUT_OF_RANGE
-            then(self._part(asked, version, error, size, data))
+            then(self._part(asked, version, listener, error, size, data))
 
         def failed(_problem: Exception) -> None:
-            then(self._part(asked, version, ErrorCode.SNAPSHOT_NOT_FOUND))  # removed meanwhile
+            then(self._part(asked, version, listener, ErrorCode.SNAPSHOT_NOT_FOUND))  # removed meanwhile
 
         most = request.max_bytes
         self._workers.run(lambda: self._store.read_snapshot_part(snapshot, asked.position, most), found, failed)
 
     def _part(
-        self, asked: Any, version: int, error: ErrorCode, size: int = 0, data: bytes = b""
+        self, asked: Any, version: int, listener: str, error: ErrorCode, size: int = 0, data: bytes = b""
     ) -> messages.FetchSnapshotResponse:
         raft = self._log.raft
+        leader_id, address = self._network.leader_for(raft, listener)
         partition = messages.FetchSnapshotResponse.PartitionSnapshot(
             index=0,
             error_code=error,
@@ -237,7 +249,7 @@ class MetadataLeader:
                 end_offset=asked.snapshot_id.end_offset, epoch=asked.snapshot_id.epoch
             ),
             current_leader=messages.FetchSnapshotResponse.LeaderIdAndEpoch(
-                leader_id=raft.leader_id, leader_epoch=raft.epoch
+                leader_id=leader_id, leader_epoch=raft.epoch
             ),
             size=size,
             position=asked.position,
@@ -246,8 +258,9 @@ class MetadataLeader:
         response = messages.FetchSnapshotResponse(
             topics=[messages.FetchSnapshotResponse.TopicSnapshot(name=PARTITION.topic, partitions=[partition])]
         )
-        if version >= 1:
-            response.node_endpoints = leader_endpoints(raft, messages.FetchSnapshotResponse.NodeEndpoint)
+        if version >= 1 and address is not None:
+            make = messages.FetchSnapshotResponse.NodeEndpoint
+            response.node_endpoints = [make(node_id=leader_id, host=address.host, port=address.port)]
         return response
 
 

@@ -230,10 +230,17 @@ class MetadataStore:
         return appended.base_offset
 
     def append_as_follower(self, data: Buffer) -> list[MetadataBatch]:
-        """Writes whole batches of the leader's, not durably yet. Returns those that are the quorum's own."""
+        """Writes whole batches of the leader's, not durably yet. Returns those that are the quorum's own.
+
+        Raises an error of the protocol family, and has written nothing, where one of these cannot be read: this replica
+        would not know the voters by which it counts.
+        """
+        control = [
+            read_batch(data, position, header) for position, header in complete_batches(data) if header.is_control
+        ]
         appended = self.log.append_as_follower(data)
         assert appended.error == ErrorCode.NONE, f"the log refused what its leader wrote: {appended.error.name}"
-        return [read_batch(data, position, header) for position, header in complete_batches(data) if header.is_control]
+        return control
 
     def end_of_epoch(self, epoch: int) -> LogEnd:
         """The largest epoch up to `epoch` that this log knows, and where it ends; the end of the log if it is newer."""
