@@ -112,9 +112,6 @@ class MixedCluster:
                 env={**os.environ, "KAFKA_OPTS": self._allowed},
             )
 
-    def log_of(self, node_id: int) -> str:
-        return self.files[node_id].with_suffix(".log").read_text()
-
     def kill(self, node_id: int) -> None:
         process = self.processes.pop(node_id)
         process.send_signal(signal.SIGKILL)
