@@ -47,6 +47,9 @@ class Voter(NamedTuple):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Voter) and self._unordered() == other._unordered()
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # A tuple's own would look at the order.
+
     def __hash__(self) -> int:
         return hash(self._unordered())
 

@@ -44,6 +44,7 @@ def test_the_order_of_listeners_does_not_make_another_voter() -> None:
     ends = Endpoint("CONTROLLER", "host1", 9093), Endpoint(OTHER, "host1", 9094)
     one, same = Voter(ReplicaKey(1), ends), Voter(ReplicaKey(1), ends[::-1])
     assert one == same
+    assert (one != same) is False
     assert len({one, same}) == 1
     assert one != Voter(ReplicaKey(1), ends[:1])
     assert one != Voter(ReplicaKey(1), ends, (1, 1))

@@ -270,3 +270,39 @@ def test_a_client_that_had_to_wait_and_raises_keeps_no_other_out(monkeypatch: py
         scene.timers.advance(1000)
         scene.network.run()
     assert sum(client.line.is_closed for client in waiting) == len(waiting) - 1, "their time for a handshake is over"
+
+
+def replies(client: Client) -> int:
+    """How many replies have come, each whole."""
+    data, count = client.received(), 0
+    while data:
+        (size,) = struct.unpack_from(">i", data)
+        assert len(data) >= 4 + size
+        data, count = data[4 + size :], count + 1
+    return count
+
+
+@pytest.mark.parametrize("bad", [b"\x00\x00\x00\x04rubb", b"\xff\xff\xff\xff"])
+@pytest.mark.parametrize("in_one_record", [True, False])
+def test_replies_that_are_ready_leave_behind_tls_before_the_connection_of_a_bad_request_is_closed(
+    bad: bytes, in_one_record: bool
+) -> None:
+    scene = Scene()
+    client = Client(scene, "SSL")
+    for record in [METADATA * 2 + bad] if in_one_record else [METADATA, METADATA, bad]:
+        client._tls.write(record)
+    client._exchange()
+    assert replies(client) == len(scene.asked) == 2
+    assert client.line.is_closed
+
+
+def test_a_request_that_comes_with_a_record_that_does_not_decrypt_is_not_carried_out() -> None:
+    """It could not be answered: after such a record TLS takes no more bytes, in either direction."""
+    scene = Scene()
+    client = Client(scene, "SSL")
+    client._tls.write(METADATA)
+    record = client._out.read()
+    client.line.send(record + record)
+    scene.network.run()
+    assert scene.asked == []
+    assert client.line.is_closed
