@@ -131,6 +131,43 @@ def test_a_deletion_that_was_cut_off_is_completed_by_the_next_one() -> None:
     assert b'"id":%d' % (VERSIONS + 1) in answered(scene, asked(scene, '"string"'))
 
 
+MANY = 300
+LITTLE_BYTES = 8 << 10
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6])
+def test_a_deletion_whose_leader_is_killed_between_two_batches_is_completed_at_the_next_leader(
+    share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_writer, "_MOST_BATCH_BYTES", LITTLE_BYTES)
+    scene = Scene(1, registries=2, writers=0)
+    scene.registries.sort(key=lambda one: not one.leads)
+    leader, other = (machine.registry for machine in scene.registries)
+    assert leader is not None
+    assert other is not None
+    records = [
+        schema_record(SchemaValue("s", number, number, "AVRO", f'"{number}"', deleted=True))
+        for number in range(1, MANY + 1)
+    ]
+    leader.driver.writer.append(records, 0)
+    known, epoch = other.driver.state, leader.driver.writer.epoch
+    scene.simulation.run_until(lambda: len(known.versions("s", Which.ALL)) == MANY, 20_000)
+    scene.simulation.run_until(lambda: leader.driver.leads and leader.driver.writer.epoch > epoch, 20_000)
+    replies = requested(scene, HttpRequest("DELETE", "/subjects/s?permanent=true", {}, b""))
+    scene.simulation.run_until(lambda: len(known.versions("s", Which.ALL)) < MANY * (1 - share), 20_000)
+    scene.registries[0].kill()
+    assert not any(b" 200 " in reply[:20] for reply in replies), "no client has heard that it is done"
+    scene.registries.reverse()
+    scene.simulation.run_until(lambda: other.driver.leads, 60_000)
+    left = [one.number for one in known.versions("s", Which.ALL)]
+    assert left == list(range(1, len(left) + 1))
+    assert 0 < len(left) < MANY
+    reply = answered(scene, requested(scene, HttpRequest("DELETE", "/subjects/s?permanent=true", {}, b"")))
+    assert json.loads(reply.partition(b"\r\n\r\n")[2]) == left
+    assert known.versions("s", Which.ALL) == []
+    assert b'"id":%d' % (MANY + 1) in answered(scene, asked(scene, '"string"')), "an id is never given out again"
+
+
 def test_a_change_that_waits_for_the_lead_waits_on_when_the_topic_begins_anew() -> None:
     """It was passed on to the leader, which is this registry, which was not ready, and so passed it on …"""
     scene = Scene(1, registries=1, writers=0)
