@@ -1,7 +1,7 @@
 """What one client may do, while one request of its is checked."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from ottla.apis.error_responses import refusal_response
 from ottla.base.ids import Uuid
@@ -12,6 +12,9 @@ from ottla.serving.access.denials import Denials
 from ottla.serving.node_settings import NodeSettings
 from ottla.wire.acls import CLUSTER_NAME, AclOperation, AclResource
 from ottla.wire.errors import ErrorCode
+
+MOST_REMEMBERED: Final = 1000
+"""Decisions of one request."""
 
 Proceed: TypeAlias = Callable[[Any, Respond], None]
 Check: TypeAlias = "Callable[[Rights, Question], None]"
@@ -49,16 +52,18 @@ class Guard(Protocol):
 class Rights:
     """`tell` says whether a refusal is an event for the audit log, or only something that a client is not shown.
 
-    One is made for every request, and so costs little.
+    One is made for every request, and so costs little. Of a request with very many names the first decisions are
+    remembered: more would take longer than to decide, and drive out what is remembered of all other clients.
     """
 
-    __slots__ = ("_api", "_guard", "_host", "principal")
+    __slots__ = ("_api", "_asked", "_guard", "_host", "principal")
 
     def __init__(self, guard: Guard, principal: str, host: str, api: str) -> None:
         self._guard = guard
         self.principal = principal
         self._host = host
         self._api = api
+        self._asked = 0
 
     @property
     def image(self) -> MetadataImage:
@@ -73,7 +78,10 @@ class Rights:
         return f"Request {self._api} of {self.principal} from {self._host} needs {operation.name} permission."
 
     def allow(self, operation: AclOperation, resource: AclResource, name: str, *, tell: bool = True) -> bool:
-        if self._guard.authorizer.allows(self.principal, self._host, operation, resource, name):
+        self._asked += 1
+        authorizer = self._guard.authorizer
+        decide = authorizer.allows if self._asked <= MOST_REMEMBERED else authorizer.decide
+        if decide(self.principal, self._host, operation, resource, name):
             return True
         if tell:
             self._guard.denials.note(self.principal, self._host, operation, resource, name, self._api)
