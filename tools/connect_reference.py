@@ -1,6 +1,7 @@
-"""Writes docs/connect.md: what there is of Kafka Connect, from the tables in `ottla.connect`.
+"""Writes docs/connect.md: what there is of Kafka Connect, from the tables in `ottla.connect`; and the options at the
+end of connectors' own pages.
 
-python tools/connect_reference.py           writes the page
+python tools/connect_reference.py           writes the pages
 """
 
 from collections.abc import Iterator
@@ -8,10 +9,15 @@ from pathlib import Path
 
 from ottla.config.setting import REQUIRED, Setting
 from ottla.config.values import value_text
+from ottla.connect.connectors.postgres import options as postgres
 from ottla.connect.converters import by_name
 from ottla.connect.transforms import by_name as transforms
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "connect.md"
+
+OPTIONS_OF = {"postgresql.md": postgres.ROWS}
+"""Pages under docs/connect that end with the options of their connector, behind this heading."""
+OPTIONS_HEADING = "## Options\n\n"
 
 INTRODUCTION = """\
 # Connect: converters and transforms
@@ -119,8 +125,23 @@ def default_cell(row: Setting) -> str:
     return "*empty*" if row.default in ("", ()) else f"`{value_text(row.default)}`"
 
 
+def connector_page(text: str, rows: tuple[Setting, ...]) -> str:
+    """A connector's page with its options, as they are now, at the end."""
+    before = text[: text.index(OPTIONS_HEADING) + len(OPTIONS_HEADING)]
+    said = ["| option | what it does | default | allowed |", "| --- | --- | --- | --- |"]
+    for row in rows:
+        bound = str(row.bound) if row.bound is not None else ""
+        if bound == "not empty":
+            bound = ""
+        said.append(f"| `{row.name}` | {row.doc} | {default_cell(row)} | {bound} |")
+    return before + "\n".join(said) + "\n"
+
+
 def main() -> None:
     PAGE.write_text(page())
+    for name, rows in OPTIONS_OF.items():
+        path = PAGE.parent / "connect" / name
+        path.write_text(connector_page(path.read_text(), rows))
 
 
 if __name__ == "__main__":

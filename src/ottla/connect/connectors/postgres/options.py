@@ -265,9 +265,11 @@ ROWS: Final[tuple[Setting, ...]] = (
         False,
         ANY,
         LOW,
-        "Records of transactions' begin and end: not here yet, true is refused.",
+        "Whether transactions' begins and ends are records of a topic of their own, and changes say their place in "
+        "their transaction.",
         acted_on=True,
     ),
+    Text("topic.transaction", "transaction", NotEmpty(), LOW, "The last part of that topic's name.", acted_on=True),
     Int(
         "heartbeat.interval.ms",
         0,
@@ -393,8 +395,6 @@ def read(config: Mapping[str, str]) -> Values:
                  ("message.prefix.include.list", "message.prefix.exclude.list")):  # fmt: skip
         if all(options[name] for name in pair):
             raise InvalidOption(f"{pair[0]} and {pair[1]} cannot both be set: remove one")
-    if options.flag("provide.transaction.metadata"):
-        raise invalid("provide.transaction.metadata", "true", "records of transactions are not supported here")
     if not re.fullmatch(r"[a-z0-9_]{1,63}", options.text("slot.name")):
         raise invalid("slot.name", options.text("slot.name"), "a slot's name has lower-case letters, digits and _")
     if not re.fullmatch(r"[A-Za-z0-9._-]+", options.text("topic.prefix")):

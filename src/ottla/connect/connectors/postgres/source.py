@@ -134,6 +134,7 @@ class PostgresSource(Source):
             self._headers,
             self._facts,
             on_touched=self._touched.add if begins.position.snapshot is not None else None,
+            transaction_topic=self._transaction_topic(),
         )
         self._emitted = begins.position.as_offset()
         self._durable_lsn = begins.position.commit_lsn
@@ -365,6 +366,11 @@ class PostgresSource(Source):
             "dropped "
             "to keep the database's disk from filling"
         )
+
+    def _transaction_topic(self) -> str | None:
+        if not self._options.flag("provide.transaction.metadata"):
+            return None
+        return self._shapes.topic(self._options.text("topic.transaction"), "")
 
     def _heartbeat_topic(self) -> str:
         return topic_name(f"{self._options.text('heartbeat.topics.prefix')}.{self._shapes.prefix}")
