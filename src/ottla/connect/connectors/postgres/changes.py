@@ -12,6 +12,7 @@ number, which is the same each time they are decoded.
 Memory is bounded by what was added since the last `take`: a transaction need not end before its changes leave.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -46,6 +47,9 @@ _KINDS: Final = {pgoutput.INSERT: "INSERT", pgoutput.UPDATE: "UPDATE", pgoutput.
 
 OnTouched = Callable[[TableShape, pgoutput.Rows | None, list[int | None]], None]
 """A table, its changes (None for a truncate, which is of all rows), and the transactions of each."""
+OnSignal = Callable[[list[str | None]], None]
+"""The texts of a row that was inserted into the table of signals."""
+_RECENT: Final = 10_000
 
 
 @dataclass(slots=True)
@@ -85,6 +89,7 @@ class Changes:
         *,
         on_touched: OnTouched | None = None,
         transaction_topic: str | None = None,
+        signals: tuple[str, OnSignal] | None = None,
     ) -> None:
         self.position = start.position
         self._resumed = start
@@ -113,6 +118,10 @@ class Changes:
         self._transaction_topic = transaction_topic
         """Where begins and ends of transactions are written; None if they are not."""
         self._begun = start.position.counts
+        self._signals = signals
+        """The table of signals, and what is told of a row that was inserted into it."""
+        self.recent: deque[int] = deque(maxlen=_RECENT)
+        """Transactions that were streamed, and that no snapshot of the database has shown yet."""
         self._seen = {name: Seen.of(text) for name, text in start.position.seen.items()}
         if start.position.snapshot is not None:
             self.see(start.position.snapshot.seen)
@@ -188,6 +197,7 @@ class Changes:
             self._is_done = begin.final_lsn < self._resumed.position.commit_lsn
             is_half = self._resumed.position.transaction == begin.final_lsn
             self._skip = self._resumed.position.changes if is_half else 0
+            self.recent.append(begin.xid)
             if self._transaction_topic is not None and not self._is_done:
                 self._began(self._now, int.from_bytes(message[1:9], "big"))
         elif kind == pgoutput.COMMIT:
@@ -237,7 +247,9 @@ class Changes:
 
     def _stands(self, position: Position) -> None:
         seen = {name: text for name, text in self.position.seen.items() if Seen.of(text).lsn > position.commit_lsn}
-        self.position = position.but(snapshot=self.position.snapshot, seen=seen, after_snapshot=False)
+        self.position = position.but(
+            snapshot=self.position.snapshot, incremental=self.position.incremental, seen=seen, after_snapshot=False
+        )
 
     def _related(self, relation: Relation) -> None:
         self._close(relation.oid)
@@ -378,6 +390,10 @@ class Changes:
             )
         )
 
+    def _tell_signals(self, rows: pgoutput.Rows, tell: "OnSignal") -> None:
+        for row in _inserted(rows):
+            tell(row)
+
     def _take_segment(self, segment: _Segment, table: "_Table", now_us: int, made: list[Made]) -> Any:
         heads = b"".join([body[1:9] for body in segment.bodies])
         lsns = np.frombuffer(heads, dtype=">u8").astype(np.int64)
@@ -387,11 +403,20 @@ class Changes:
             raise ConnectError(f"{segment.shape.facts.full_name}, from LSN {lsn_text(int(lsns[0]))}: {error}") from None
         if self.on_touched is not None:
             self.on_touched(segment.shape, rows, [self._transactions[place].xid for place in segment.transactions])
+        if self._signals is not None and segment.shape.facts.full_name == self._signals[0]:
+            self._tell_signals(rows, self._signals[1])
         moments = table.moments(lsns, np.array(segment.transactions))
         positions = np.array(segment.numbers, dtype=np.int64) * STRIDE
         records = segment.shape.records(rows, positions, moments, self._headers, now_us)
         made += [Made(segment.shape.facts.full_name, one) for one in records]
         return lsns
+
+
+def _inserted(rows: pgoutput.Rows) -> list[list[str | None]]:
+    """The rows that were inserted, as texts."""
+    chosen = pa.array((rows.operations == pgoutput.INSERT)[rows.has_after])
+    columns = [sent.texts.filter(chosen).to_pylist() for sent in rows.after]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def with_streamed_key(facts: TableFacts | None, relation: Relation) -> TableFacts:

@@ -51,8 +51,15 @@ def relation_columns(facts: TableFacts) -> tuple[RelationColumn, ...]:
     )
 
 
-def chunk_sql(facts: TableFacts, after: Sequence[str] | None, rows: int | None) -> str:
-    """The query of a chunk: so many rows behind a key, in the key's order; without a number the whole table.
+def chunk_sql(
+    facts: TableFacts,
+    after: Sequence[str] | None,
+    rows: int | None,
+    until: Sequence[str] | None = None,
+    condition: str | None = None,
+) -> str:
+    """The query of a chunk: rows behind one key and up to another, in the key's order, so many at most; without a
+    number the whole table. `condition` is a part of a WHERE, in words of the one who asked for the rows.
 
     The key's texts are literals of no type: PostgreSQL reads them as values of the columns that they are compared to.
     """
@@ -60,10 +67,30 @@ def chunk_sql(facts: TableFacts, after: Sequence[str] | None, rows: int | None) 
     query = f"SELECT {listed} FROM {table_sql(facts)}"
     if rows is None:
         return query
-    keys = ", ".join(quoted(name) for name in facts.key)
-    if after is not None:
-        query += f" WHERE ({keys}) > ({', '.join(map(literal, after))})"
-    return query + f" ORDER BY {keys} LIMIT {rows}"
+    limit = "" if until is not None else f" LIMIT {rows}"
+    return query + _where(facts, after, until, condition) + f" ORDER BY {_keys(facts)}{limit}"
+
+
+def boundary_sql(facts: TableFacts, after: Sequence[str] | None, rows: int, condition: str | None = None) -> str:
+    """The query of the key that so many rows behind another have; none if there are fewer."""
+    texts = ", ".join(f"{quoted(name)}::text" for name in facts.key)
+    where = _where(facts, after, None, condition)
+    return f"SELECT {texts} FROM {table_sql(facts)}{where} ORDER BY {_keys(facts)} OFFSET {rows - 1} LIMIT 1"
+
+
+def _keys(facts: TableFacts) -> str:
+    return ", ".join(quoted(name) for name in facts.key)
+
+
+def _where(facts: TableFacts, after: Sequence[str] | None, until: Sequence[str] | None, condition: str | None) -> str:
+    parts = [
+        f"({_keys(facts)}) {sign} ({', '.join(map(literal, key))})"
+        for sign, key in ((">", after), ("<=", until))
+        if key is not None
+    ]
+    if condition:
+        parts.append(f"({condition})")
+    return f" WHERE {' AND '.join(parts)}" if parts else ""
 
 
 def literal(text: str) -> str:
@@ -178,6 +205,10 @@ def key_texts(sent: Sequence[Sent], places: Sequence[int]) -> Any:
 
 def last_key(sent: Sequence[Sent], places: Sequence[int]) -> tuple[str, ...]:
     return tuple(sent[place].texts[-1].as_py() for place in places)
+
+
+def incremental_markers(count: int) -> Any:
+    return pa.repeat(pa.scalar("incremental", pa.string()), count)
 
 
 def markers(count: int, *, is_first: bool, begins_table: bool, ends_table: bool, is_last: bool) -> Any:
