@@ -165,13 +165,19 @@ class Touched:
     all_now: list[int | None] = field(default_factory=list)
     """Transactions that truncated the table."""
     all_before: list[int | None] = field(default_factory=list)
+    watched: Any = None
+    """The keys that matter: those of the chunks that wait. A huge transaction may touch many more."""
 
     def begin(self, table: str) -> None:
         """A window begins, with the low watermark of a chunk."""
         if table != self.table:
             self.table, self.now, self.all_now = table, {}, []
         self.before, self.all_before = self.now, self.all_now
-        self.now, self.all_now = {}, []
+        self.now, self.all_now, self.watched = {}, [], None
+
+    def watch(self, keys: Iterable[Any]) -> None:
+        """The chunks were read, and have these keys. Nothing was streamed since the window began."""
+        self.watched = pa.concat_arrays([pa.array([], pa.string()), *keys])
 
     def add(self, shape: TableShape, rows: Rows | None, xids: list[int | None]) -> None:
         """Changes that were streamed."""
@@ -183,8 +189,11 @@ class Touched:
         numbers = np.array([-1 if xid is None else xid for xid in xids])
         for sent, chosen in ((rows.before, rows.has_before), (rows.after, rows.has_after)):
             if sent:
-                texts = key_texts(sent, shape.key_places())
-                self.now.update(zip(texts.to_pylist(), numbers[chosen].tolist(), strict=True))
+                texts, of_rows = key_texts(sent, shape.key_places()), numbers[chosen]
+                if self.watched is not None:
+                    matters = pc.is_in(texts, self.watched)
+                    texts, of_rows = texts.filter(matters), of_rows[np.asarray(matters)]
+                self.now.update(zip(texts.to_pylist(), of_rows.tolist(), strict=True))
 
     def kept(self, keys: Any, visible: Visible) -> Any:
         """Which rows of a chunk, by their keys' texts, are written."""

@@ -3,8 +3,8 @@
 Theory of operation. `start` connects, makes the publication and the slot if they are not there, and begins to stream
 behind the stored offset. `poll` reads what has come, up to the context's bytes, and makes records of it. While a
 snapshot runs, at the start or by a signal, chunks of tables are read in between, and written when the stream has
-reached their high watermark (`chunks`). All records of a poll are one unit: every batch but the last has the offset from before the poll, and the
-last one that behind it; so whoever splits a poll repeats records rather than lose them.
+reached their high watermark (`chunks`). All records of a poll are one unit: every batch but the last has the offset
+from before the poll, and the last one that behind it; so whoever splits a poll repeats records rather than lose them.
 
 The server is told to forget what `committed` said is written, and no more. In a quiet database, when all that was
 polled is committed, it is told what it has looked through without finding changes for us: so its WAL goes even though
@@ -606,7 +606,9 @@ class PostgresSource(Source):
             reads = self._read_all(self._ranges(known, after, condition, most))
             if reads is not None:
                 self._changes.recent.clear()
-                return deque(self._chunk_of(one) for one in reads)
+                found_chunks = deque(self._chunk_of(one) for one in reads)
+                self._touched.watch(chunks.key_texts(one.sent, one.shape.key_places()) for one in found_chunks)
+                return found_chunks
             time.sleep(0.005)
         return deque()
 
