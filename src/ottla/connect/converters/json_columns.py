@@ -174,12 +174,11 @@ def _content(array: Any) -> tuple[Any, Any]:
     return content[offsets[0] : offsets[-1]], offsets - offsets[0]
 
 
-_ESCAPED: Final = np.zeros(256, bool)
-_ESCAPED[:32] = True
-_ESCAPED[0xF0:] = True  # the first byte of characters beyond 16 bits
 _QUOTED: Final = np.zeros(256, bool)
 _QUOTED[list(b'"\\')] = True
-_ESCAPED |= _QUOTED
+_ESCAPED: Final = _QUOTED.copy()
+_ESCAPED[:32] = True
+_ESCAPED[0xF0:] = True  # the first byte of characters beyond 16 bits
 
 
 def base64_texts(array: Any) -> Any:

@@ -262,7 +262,8 @@ class FromJsonSchema:
         if isinstance(doc, str):
             made = made.but(doc=doc)
         if isinstance(parameters, dict):
-            made = made.but(parameters=(made.parameters or {}) | {key: str(text) for key, text in parameters.items()})
+            own_parameters = dict(made.parameters or {})
+            made = made.but(parameters=own_parameters | {key: str(text) for key, text in parameters.items()})
         if tree.get("default") is not None:
             made = made.but(default=self._default_of(made, tree["default"]))
         return made.but(optional=made.optional or is_optional)
