@@ -21,6 +21,8 @@ from ottla.connect.data.schema import DECIMAL, Schema, Type, scale_of
 from ottla.connect.errors import DataError
 from ottla.schemas.json_text import java_double, java_float, json_string
 
+_COMPARED: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN, Type.STRING, Type.BYTES)
+"""Types of which equal values have equal texts: 0.0 and -0.0 are equal, and have not."""
 _INTEGERS: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64)
 
 
@@ -64,7 +66,7 @@ class JsonWriter:
         """Of values that are all there."""
         if schema.type is Type.STRUCT:
             return self._structs(schema, array)
-        if len(array) > 1 and schema.type not in (Type.ARRAY, Type.MAP) and _is_constant(array):
+        if len(array) > 1 and schema.type in _COMPARED and _is_constant(array):
             text: str = self._values(schema, array[:1])[0].as_py()
             return text
         return self._values(schema, array)
