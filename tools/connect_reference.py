@@ -1,6 +1,7 @@
-"""Writes docs/connect.md: what there is of Kafka Connect, from the tables in `ottla.connect`.
+"""Writes docs/connect.md: what there is of Kafka Connect, from the tables in `ottla.connect`; and the options at the
+end of connectors' own pages.
 
-python tools/connect_reference.py           writes the page
+python tools/connect_reference.py           writes the pages
 """
 
 from collections.abc import Iterator
@@ -8,18 +9,24 @@ from pathlib import Path
 
 from ottla.config.setting import REQUIRED, Setting
 from ottla.config.values import value_text
+from ottla.connect.connectors.postgres import options as postgres
 from ottla.connect.converters import by_name
 from ottla.connect.transforms import by_name as transforms
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "connect.md"
 
+OPTIONS_OF = {"postgresql.md": postgres.ROWS}
+"""Pages under docs/connect that end with the options of their connector, behind this heading."""
+OPTIONS_HEADING = "## Options\n\n"
+
 INTRODUCTION = """\
 # Connect: converters and transforms
 
 What Kafka Connect's own converters, transforms and predicates do, Debezium's transforms of change events, and
-Confluent's AvroConverter and ProtobufConverter, as a library on Arrow (`ottla[arrow]`). A class that is not here is
-refused by name; JsonSchemaConverter is not here yet. Class names, options, bytes and messages are those of Apache Kafka
-4.3.1, Debezium 3.6 and Confluent (7.7, Protobuf 7.0), held by tests beside their jars;
+Confluent's AvroConverter, ProtobufConverter and JsonSchemaConverter, as a library on Arrow (`ottla[arrow]`). A class
+that is not here is refused by name. Class names, options, bytes and messages are those of Apache Kafka 4.3.1, Debezium
+3.6 and Confluent (7.7, Protobuf 7.0), held by tests beside their jars. JsonSchemaConverter's jar is not where they are:
+it is held to a table of what Confluent documents, and the texts of its schemas have another order of members;
 [decision 23](decisions/0023-connect-on-columns.md) says how records are kept.
 
 This page is written by `make generate` from the tables in `src/ottla/connect`.
@@ -57,10 +64,12 @@ This page is written by `make generate` from the tables in `src/ottla/connect`.
 | EventRouter, ByLogicalTableRouter: a schema of several topics | has the first one's name | each has its own |
 | Debezium's transforms, an option that they do not have | ignored | refused by name |
 | AvroConverter, reading the default of an array, map or struct, entries that may be null | lost | read |
-| AvroConverter, ProtobufConverter, a schema that is within itself | read | refused |
+| AvroConverter, ProtobufConverter, JsonSchemaConverter, a schema that is within itself | read | refused |
 | ProtobufConverter, oneofs and `optional`, with `optional.for.nullables` or `wrapper.for.nullables` | may fail | read |
 | ProtobufConverter, decimals in maps | written without their scale, and not read | written with it, and read |
 | ProtobufConverter, a value that is a Decimal, Date, Time or Timestamp alone | written, and not read | refused |
+| JsonSchemaConverter, fields without `connect.index` | in the order of a hash table | in their own order |
+| JsonSchemaConverter, a decimal in a `oneOf` | read only if it is a number with a fraction | read, if it is a number |
 | Confluent's converters, an option that they do not have | ignored | refused by name |
 | regular expressions: classes within classes, `\\p{…}` | understood | refused when they are configured |
 | nesting of schemas; digits of a decimal | no limit | 100; 20,000 |
@@ -119,8 +128,23 @@ def default_cell(row: Setting) -> str:
     return "*empty*" if row.default in ("", ()) else f"`{value_text(row.default)}`"
 
 
+def connector_page(text: str, rows: tuple[Setting, ...]) -> str:
+    """A connector's page with its options, as they are now, at the end."""
+    before = text[: text.index(OPTIONS_HEADING) + len(OPTIONS_HEADING)]
+    said = ["| option | what it does | default | allowed |", "| --- | --- | --- | --- |"]
+    for row in rows:
+        bound = str(row.bound) if row.bound is not None else ""
+        if bound == "not empty":
+            bound = ""
+        said.append(f"| `{row.name}` | {row.doc} | {default_cell(row)} | {bound} |")
+    return before + "\n".join(said) + "\n"
+
+
 def main() -> None:
     PAGE.write_text(page())
+    for name, rows in OPTIONS_OF.items():
+        path = PAGE.parent / "connect" / name
+        path.write_text(connector_page(path.read_text(), rows))
 
 
 if __name__ == "__main__":

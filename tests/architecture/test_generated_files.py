@@ -46,6 +46,9 @@ def test_the_tables_of_compatibility_are_fresh() -> None:
 def test_the_page_of_connect_is_fresh() -> None:
     connect_reference = tool("connect_reference")
     assert connect_reference.PAGE.read_text() == connect_reference.page(), "stale: run `make generate`"
+    for name, rows in connect_reference.OPTIONS_OF.items():
+        text = (connect_reference.PAGE.parent / "connect" / name).read_text()
+        assert connect_reference.connector_page(text, rows) == text, "stale: run `make generate`"
 
 
 def test_the_settings_page_has_every_setting() -> None:

@@ -37,7 +37,7 @@ class Run:
         )
         self._made = lambda: PostgresSource(config, context)
         self.source = self._made()
-        self._unsaid: list[tuple[Any, Any]] = []
+        self.unsaid: list[tuple[Any, Any]] = []
         self.batches: list[tuple[int, Records]] = []
         """All batches, each with the number of its poll."""
         self._polls = 0
@@ -70,11 +70,16 @@ class Run:
         for batch in polled:
             json.dumps(batch.offset)
             self.log.offsets[json.dumps(batch.partition, sort_keys=True)] = dict(batch.offset)
-            self._unsaid.append((batch.partition, batch.offset))
-        if say and self._unsaid:
-            self.source.committed(self._unsaid)
-            self._unsaid = []
+            self.unsaid.append((batch.partition, batch.offset))
+        if say:
+            self.say()
         return len(rows)
+
+    def say(self) -> None:
+        """The source hears of what was committed."""
+        if self.unsaid:
+            self.source.committed(self.unsaid)
+            self.unsaid = []
 
     def until(self, has_happened: Callable[[], bool], timeout_s: float = WAIT_S) -> None:
         deadline_s = time.monotonic() + timeout_s

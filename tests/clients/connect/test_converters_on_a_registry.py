@@ -19,7 +19,7 @@ ORDER = struct([("id", Schema(Type.INT64)), ("price", schemas.decimal(2, optiona
 MORE = struct([("id", Schema(Type.INT64)), ("note", Schema(Type.STRING))], name="shop.Order")
 
 
-@pytest.mark.parametrize("name", ["AvroConverter", "ProtobufConverter"])
+@pytest.mark.parametrize("name", ["AvroConverter", "ProtobufConverter", "JsonSchemaConverter"])
 def test_records_go_through_a_registry_that_runs(ottla_registry: SchemaRegistry, name: str) -> None:
     if name == "ProtobufConverter":
         pytest.importorskip("google.protobuf")

@@ -1,21 +1,30 @@
 """Random transactions over accounts, while the database and the reader are killed: each change once, in commit order.
 
+The database is killed with SIGKILL; the reader, once at points in its own code, and once as a process with SIGKILL. A
+second slot, which only the test reads, is the witness of the order of commits.
+
 Every account has a version, which each change of it counts up; the sum of all balances never changes. So the records
 tell by themselves: the versions of an account follow each other without a gap or a repeat, after each transaction the
 sum is what it was, and at the end the balances are those of the database.
 """
 
+import json
 import random
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from ottla.connect.connectors.postgres import pgoutput
 from ottla.connect.errors import Retriable
 from tests.clients.connect.postgres_server import PostgresServer
 from tests.clients.connect.read_source import Log, Run
+from tests.clients.connect.reader_process import committed
 
 ACCOUNTS = 400
 EACH = 1000
@@ -122,16 +131,115 @@ def hold(records: list[dict[str, Any]], total: int) -> dict[int, tuple[int, int]
     return state
 
 
+PREPARE = (
+    "CREATE TABLE account (id bigserial PRIMARY KEY, balance bigint NOT NULL, version int NOT NULL, note text)",
+    f"INSERT INTO account (balance, version) SELECT {EACH}, 1 FROM generate_series(1, {ACCOUNTS})",
+    "CREATE PUBLICATION dbz_publication FOR ALL TABLES",
+    "SELECT pg_create_logical_replication_slot('witness', 'pgoutput')",
+)
+
+
+def hold_commit_order(server: PostgresServer, records: list[dict[str, Any]]) -> None:
+    """Transactions are in the topic one behind the other, in the order in which they were committed, and none is left
+    out."""
+    messages = server.run(
+        "SELECT data FROM pg_logical_slot_peek_binary_changes('witness', NULL, NULL, 'proto_version', '1', "
+        "'publication_names', 'dbz_publication')"
+    )
+    expected: list[int] = []
+    begun = 0
+    for (message,) in messages:
+        if message[0] == pgoutput.BEGIN:
+            begun = pgoutput.begin_of(bytes(message)).xid
+        elif message[0] in (pgoutput.INSERT, pgoutput.UPDATE, pgoutput.DELETE) and expected[-1:] != [begun]:
+            expected.append(begun)
+    found: list[int] = []
+    for one in records:
+        if one["topic"] == "shop.public.account" and one["value"] and one["value"]["op"] != "r":
+            xid = one["value"]["source"]["txId"]
+            if found[-1:] != [xid]:
+                found.append(xid)
+    assert len(found) > 20
+    # The connector's slot was made a little after the witness's.
+    assert found == expected[expected.index(found[0]) :]
+
+
+@pytest.mark.slow
+def test_each_change_is_there_once_in_commit_order_while_both_processes_are_killed(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    log, config = tmp_path / "log", tmp_path / "config"
+    log.touch()
+    with PostgresServer(16) as server:
+        server.run(*PREPARE)
+        more = {"ottla_snapshot_chunk_rows": "37", "snapshot_max_threads": "3", "provide_transaction_metadata": "true"}
+        config.write_text(json.dumps(server.config(**more)))
+
+        def reader() -> "subprocess.Popen[bytes]":
+            arguments = [str(config), str(log), chance.choice(["500", "5000", "1000000"])]
+            return subprocess.Popen([sys.executable, "-m", "tests.clients.connect.reader_process", *arguments])
+
+        bank, process = Bank(server, 7), reader()
+        bank.start()
+        try:
+            for _ in range(4):
+                grown(log, log.stat().st_size + chance.randrange(1, 60_000))
+                if chance.random() < 0.5:
+                    server.kill()
+                    server.start()
+                process.kill()
+                process.wait()
+                process = reader()
+            grown(log, log.stat().st_size + 1)
+            bank.ends.set()
+            bank.join(30)
+            end = {row[0]: row[1:] for row in server.run("SELECT id, balance, version FROM account")}
+            ((lsn,),) = server.run("SELECT pg_logical_emit_message(true, 'end', '')::text")
+            deadline_s = time.monotonic() + 120
+            while not any(one["topic"] == "shop.message" for one in committed(log)[0]):
+                assert time.monotonic() < deadline_s
+                time.sleep(0.2)
+        finally:
+            bank.ends.set()
+            bank.join(30)
+            process.kill()
+            process.wait()
+        records, _ = committed(log)
+        assert hold(records, ACCOUNTS * EACH) == end, f"at LSN {lsn}"
+        hold_commit_order(server, records)
+        hold_counts(records)
+
+
+def grown(log: Path, size: int) -> None:
+    deadline_s = time.monotonic() + 120
+    while log.stat().st_size < size:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+
+
+def hold_counts(records: list[dict[str, Any]]) -> None:
+    """Each transaction begins and ends once, and its changes are numbered without a gap."""
+    marks = [one["value"] for one in records if one["topic"] == "shop.transaction"]
+    for status in ("BEGIN", "END"):
+        xids = [one["id"].partition(":")[0] for one in marks if one["status"] == status]
+        assert len(xids) == len(set(xids))
+    ends = {one["id"].partition(":")[0]: one["event_count"] for one in marks if one["status"] == "END"}
+    orders: dict[str, list[int]] = {}
+    for one in records:
+        if one["topic"] == "shop.public.account" and one["value"] and one["value"]["op"] != "r":
+            block = one["value"]["transaction"]
+            orders.setdefault(block["id"].partition(":")[0], []).append(block["total_order"])
+    assert len(orders) > 20
+    for xid, found in orders.items():
+        assert sorted(found) == [*range(1, ends[xid] + 1)], xid
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_each_change_is_there_once_in_commit_order_while_database_and_reader_are_killed(seed: int) -> None:
     chance = random.Random(seed * 1000)
     with PostgresServer(random.Random(seed).choice([16, 18])) as server:
-        server.run(
-            "CREATE TABLE account (id bigserial PRIMARY KEY, balance bigint NOT NULL, version int NOT NULL, note text)",
-            f"INSERT INTO account (balance, version) SELECT {EACH}, 1 FROM generate_series(1, {ACCOUNTS})",
-        )
-        config = server.config(ottla_snapshot_chunk_rows="37")
+        server.run(*PREPARE)
+        config = server.config(ottla_snapshot_chunk_rows="37", snapshot_max_threads=str(seed))
         log = Log()
         bank = Bank(server, seed)
         bank.start()
@@ -148,6 +256,7 @@ def test_each_change_is_there_once_in_commit_order_while_database_and_reader_are
             while idle < 3:
                 assert time.monotonic() < deadline_s
                 idle = 0 if run.poll(0.3) else idle + 1
+        hold_commit_order(server, log.records)
     state = hold(log.records, ACCOUNTS * EACH)
     assert state == end, f"at LSN {lsn}"
     assert sum(record["topic"] == "shop.public.account" for record in log.records) > ACCOUNTS

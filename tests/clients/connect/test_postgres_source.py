@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -76,7 +77,7 @@ def test_the_slot_is_confirmed_up_to_what_was_committed_and_no_further(server: P
         for _ in range(5):
             run.source.poll(0.1)  # read, but not written
         assert confirmed(server) < written, "the slot moved on before anything was committed"
-        run.source.committed(run._unsaid)
+        run.source.committed(run.unsaid)
         deadline_s = time.monotonic() + 30
         while confirmed(server) != written:
             assert time.monotonic() < deadline_s
@@ -192,12 +193,11 @@ def test_changes_between_the_watermarks_win_over_the_chunk(server: PostgresServe
     log = Log()
     run = Run(server.config(), log)
     with run:
-        run.source._chunk = run.source._read_chunk()
+        (chunk,) = run.source._read_chunks()
         server.run("UPDATE t SET a = 1 WHERE id = 2", "DELETE FROM t WHERE id = 3", "UPDATE t SET id = 9 WHERE id = 4")
         # As if the chunk had been read slowly: its high watermark is behind the changes.
         ((lsn,),) = server.run("SELECT pg_current_wal_insert_lsn()::text")
-        assert run.source._chunk is not None
-        run.source._chunk.high_lsn = chunks.watermark(lsn_of(lsn))
+        run.source._chunks.append(replace(chunk, high_lsn=chunks.watermark(lsn_of(lsn))))
         run.until(lambda: run.source._changes.position.snapshot is None)
     read = [one["value"]["after"]["id"] for one in log.records if one["value"] and one["value"]["op"] == "r"]
     assert read == [1, 5, 6]

@@ -341,3 +341,9 @@ def test_schemas_beyond_the_cache_are_worked_out_again() -> None:
         content = converter.to_bytes("t", column)
         (part,) = converter.from_bytes("t", content)
         assert part.column.schema == column.schema
+
+
+def test_zeros_keep_their_signs_in_a_column_of_them() -> None:
+    column = column_of(Schema(Type.FLOAT64), [0.0, -0.0, 0.0, 0.0, 0.0])
+    converter = make_converter("JsonConverter", {"schemas.enable": "false"})
+    assert converter.to_bytes("t", column).to_pylist() == [b"0.0", b"-0.0", b"0.0", b"0.0", b"0.0"]

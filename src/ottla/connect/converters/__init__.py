@@ -10,6 +10,8 @@ json_schemas    Connect's schemas as JSON and back
 registered      what converters on a schema registry have in common; the registry's client is given
 avro            Confluent's AvroConverter
 avro_schemas    Connect's schemas as Avro's and back
+json_schema     Confluent's JsonSchemaConverter
+json_schema_schemas  Connect's schemas as JSON Schema and back
 protobuf        Confluent's ProtobufConverter
 protobuf_schemas  Connect's schemas as Protobuf's and back
 """

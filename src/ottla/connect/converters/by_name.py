@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ottla.config.parse import Values
 from ottla.config.setting import Setting
-from ottla.connect.converters import avro, protobuf
+from ottla.connect.converters import avro, json_schema, protobuf
 from ottla.connect.converters import json as json_converter
 from ottla.connect.converters.converter import Converter
 from ottla.connect.converters.json import JsonConverter
@@ -51,6 +51,7 @@ KINDS: Final = (
     Kind("org.apache.kafka.connect.json.JsonConverter", json_converter.OPTIONS, JsonConverter),
     Kind("io.confluent.connect.avro.AvroConverter", avro.OPTIONS, None, avro.AvroConverter),
     Kind("io.confluent.connect.protobuf.ProtobufConverter", protobuf.OPTIONS, None, protobuf.ProtobufConverter),
+    Kind("io.confluent.connect.json.JsonSchemaConverter", json_schema.OPTIONS, None, json_schema.JsonSchemaConverter),
 )
 """One row for each converter."""
 

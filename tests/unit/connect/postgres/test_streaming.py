@@ -56,7 +56,9 @@ def stream(start: Resumed | None = None, **more: str) -> Changes:
     shapes = Shapes(read, TypeMap(read, TYPES), "d")
     start = start or Resumed(Position(1, 1))
     named = options.named(read, "message.prefix")
-    return Changes(start, shapes, captured(read), named, context_headers("shop", "run"), facts_of)
+    topic = "shop.transaction" if read.flag("provide.transaction.metadata") else None
+    headers = context_headers("shop", "run")
+    return Changes(start, shapes, captured(read), named, headers, facts_of, transaction_topic=topic)
 
 
 def taken(changes: Changes) -> list[tuple[str, Any, Any]]:
@@ -362,7 +364,7 @@ def test_lsns_are_written_as_postgresql_does() -> None:
     ("more", "said"),
     [
         ({"column.mask.hash.SHA-256.with.salt.x": "a"}, "column.mask.hash.SHA-256.with.salt.x"),
-        ({"provide.transaction.metadata": "true"}, "provide.transaction.metadata"),
+        ({"xmin.fetch.interval.ms": "5"}, "xmin.fetch.interval.ms"),
         ({"plugin.name": "decoderbufs"}, "plugin.name"),
         ({"table.include.list": "a", "table.exclude.list": "b"}, "table.exclude.list"),
         ({"table.include.list": "a["}, "table.include.list"),

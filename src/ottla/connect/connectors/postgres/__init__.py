@@ -8,7 +8,9 @@
     defaults      the default of a column, from its expression
     pgoutput      the messages of the server's output plugin, split into columns
     envelopes     schemas of keys and values; columns to Debezium's records
+    signals       rows of a table that ask for snapshots, and how far such a snapshot is
     offsets       where the connector is, in Debezium's form; what a new start skips
+    transactions  begins and ends as records, and the place of each change in its transaction
     changes       messages in, records out: the whole of streaming, without the network
     chunks        a snapshot in chunks by primary key, between two watermarks (DBLog)
     connection    psycopg: connections, slot, publication, and errors in plain words

@@ -12,6 +12,7 @@ number, which is the same each time they are decoded.
 Memory is bounded by what was added since the last `take`: a transaction need not end before its changes leave.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -33,17 +34,22 @@ from ottla.connect.connectors.postgres.envelopes import (
 from ottla.connect.connectors.postgres.offsets import Position, Resumed, Seen, lsn_text
 from ottla.connect.connectors.postgres.options import Named
 from ottla.connect.connectors.postgres.pgoutput import Relation
+from ottla.connect.connectors.postgres.transactions import MESSAGES, Made, Mark, mark_records, ordered
 from ottla.connect.data.records import Records
 from ottla.connect.errors import ConnectError
 
 HEAD: Final = 25
 """`w`, where the message begins, where the server's WAL ends, the server's clock."""
 _CHANGES: Final = (pgoutput.INSERT, pgoutput.UPDATE, pgoutput.DELETE)
+_MARK_BYTES: Final = 100
 _KINDS: Final = {pgoutput.INSERT: "INSERT", pgoutput.UPDATE: "UPDATE", pgoutput.DELETE: "DELETE"}
 
 
 OnTouched = Callable[[TableShape, pgoutput.Rows | None, list[int | None]], None]
 """A table, its changes (None for a truncate, which is of all rows), and the transactions of each."""
+OnSignal = Callable[[list[str | None]], None]
+"""The texts of a row that was inserted into the table of signals."""
+_RECENT: Final = 10_000
 
 
 @dataclass(slots=True)
@@ -54,6 +60,8 @@ class _Transaction:
     final_lsn: int = 0
     origin: str | None = None
     origin_lsn: int | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    """How many changes of each collection were taken before, with `provide.transaction.metadata`."""
 
 
 @dataclass(slots=True)
@@ -80,6 +88,8 @@ class Changes:
         facts: Callable[[Relation], TableFacts | None],
         *,
         on_touched: OnTouched | None = None,
+        transaction_topic: str | None = None,
+        signals: tuple[str, OnSignal] | None = None,
     ) -> None:
         self.position = start.position
         self._resumed = start
@@ -105,6 +115,13 @@ class Changes:
         self.size = 0
         self.on_touched = on_touched
         """Told of the rows of each segment while a snapshot runs."""
+        self._transaction_topic = transaction_topic
+        """Where begins and ends of transactions are written; None if they are not."""
+        self._begun = start.position.counts
+        self._signals = signals
+        """The table of signals, and what is told of a row that was inserted into it."""
+        self.recent: deque[int] = deque(maxlen=_RECENT)
+        """Transactions that were streamed, and that no snapshot of the database has shown yet."""
         self._seen = {name: Seen.of(text) for name, text in start.position.seen.items()}
         if start.position.snapshot is not None:
             self.see(start.position.snapshot.seen)
@@ -180,6 +197,9 @@ class Changes:
             self._is_done = begin.final_lsn < self._resumed.position.commit_lsn
             is_half = self._resumed.position.transaction == begin.final_lsn
             self._skip = self._resumed.position.changes if is_half else 0
+            self.recent.append(begin.xid)
+            if self._transaction_topic is not None and not self._is_done:
+                self._began(self._now, int.from_bytes(message[1:9], "big"))
         elif kind == pgoutput.COMMIT:
             self._committed(int.from_bytes(message[1:9], "big"), body)
         elif kind == pgoutput.RELATION:
@@ -194,9 +214,28 @@ class Changes:
         elif kind != pgoutput.TYPE:
             raise ConnectError(f"pgoutput sent a message of kind {chr(kind)!r}, which was not asked for")
 
+    def _began(self, now: _Transaction, lsn: int) -> None:
+        """The begin is a record of its own, unless the run before wrote it."""
+        begun, self._begun = self._begun, None
+        is_written = begun is not None and now.xid == self._resumed.position.xid
+        if begun is not None and is_written:
+            now.counts = dict(begun)
+        else:
+            self._mark(now, lsn, is_end=False)
+
+    def _mark(self, now: _Transaction, lsn: int, *, is_end: bool) -> None:
+        assert now.xid is not None and now.commit_us is not None
+        self._made.append(Mark(is_end, len(self._transactions) - 1, self._number, now.xid, lsn, now.commit_us))
+        self._number += 1
+        self.size += _MARK_BYTES
+
     def _committed(self, lsn: int, body: bytes) -> None:
         commit = pgoutput.commit_of(body)
         now = self._now
+        is_marked = self._transaction_topic is not None and now is not None and not self._is_done
+        if is_marked and commit.end_lsn > self._resumed.position.commit_lsn:
+            assert now is not None
+            self._mark(now, lsn, is_end=True)
         self._now = None
         if not self._number:
             self._transactions.clear()
@@ -208,7 +247,9 @@ class Changes:
 
     def _stands(self, position: Position) -> None:
         seen = {name: text for name, text in self.position.seen.items() if Seen.of(text).lsn > position.commit_lsn}
-        self.position = position.but(snapshot=self.position.snapshot, seen=seen, after_snapshot=False)
+        self.position = position.but(
+            snapshot=self.position.snapshot, incremental=self.position.incremental, seen=seen, after_snapshot=False
+        )
 
     def _related(self, relation: Relation) -> None:
         self._close(relation.oid)
@@ -269,14 +310,20 @@ class Changes:
         for oid in list(self._open):
             self._close(oid)
         table = _Table(self._transactions)
-        found: list[Records] = []
+        made: list[Made] = []
+        marks: list[Mark] = []
         last = (-1, 0, "", 0)
         for one in self._made:
             if isinstance(one, _Segment):
-                lsns = self._take_segment(one, table, now_us, found)
+                lsns = self._take_segment(one, table, now_us, made)
                 if one.numbers[-1] > last[0]:
                     kind = _KINDS[one.bodies[-1][HEAD]]
                     last = (one.numbers[-1], int(lsns[-1]), kind, one.transactions[-1])
+                continue
+            if isinstance(one, Mark):
+                marks.append(one)
+                if one.number > last[0]:
+                    last = (one.number, one.lsn, "COMMIT" if one.is_end else "BEGIN", one.place)
                 continue
             what, position, lsn, place = one
             moments = table.moments(np.array([lsn]), np.array([place]))
@@ -284,16 +331,17 @@ class Changes:
                 if self.on_touched is not None:
                     self.on_touched(what, None, [self._transactions[place].xid])
                 if "t" not in self._shapes.skipped:
-                    found.append(what.truncated(position, moments, self._headers, now_us))
+                    records = what.truncated(position, moments, self._headers, now_us)
+                    made.append(Made(what.facts.full_name, records))
                 kind = "TRUNCATE"
             else:
-                found.append(
-                    message_records(self._shapes, what.prefix, what.content, moments, position, now_us // 1000)
-                )
+                records = message_records(self._shapes, what.prefix, what.content, moments, position, now_us // 1000)
+                made.append(Made(MESSAGES, records))
                 kind = "MESSAGE"
             if position // STRIDE > last[0]:
                 last = (position // STRIDE, lsn, kind, place)
-        if self._now is not None and not self._is_done and self._changes > self._skip:
+        found = self._with_transactions(made, marks)
+        if self._now is not None and not self._is_done and (self._changes > self._skip or marks):
             self._stands_in_the_middle(last[1], last[2])
         self._made.clear()
         self._transactions = [] if self._now is None else [self._now]
@@ -301,15 +349,52 @@ class Changes:
         self.size = 0
         return found
 
+    def _with_transactions(self, made: list[Made], marks: list[Mark]) -> list[Records]:
+        """The records, with their places in their transactions and those of begins and ends, if they are wanted."""
+        if self._transaction_topic is None:
+            return [one.records for one in made]
+        # A message outside of transactions stands in the middle of one, which is in the list twice then.
+        first_place = {id(one): place for place, one in reversed(list(enumerate(self._transactions)))}
+        same = [-1 if one.xid is None else first_place[id(one)] for one in self._transactions]
+        place_of = np.full(self._number, -1)
+        for one in self._made:
+            if isinstance(one, _Segment):
+                place_of[one.numbers] = np.array(same)[one.transactions]
+            elif not isinstance(one, Mark):
+                place_of[one[1] // STRIDE] = same[one[3]]
+        begun = {first_place[id(one)]: one.counts for one in self._transactions if one.counts}
+        found, counts = ordered(made, place_of, begun)
+        if marks:
+            marks = [replace(mark, place=same[mark.place]) for mark in marks]
+            found.append(mark_records(self._transaction_topic, marks, counts))
+        if self._now is not None:
+            self._now.counts = counts.get(first_place[id(self._now)], {})
+        return found
+
     def _stands_in_the_middle(self, lsn: int, kind: str) -> None:
         now = self._now
         assert now is not None
         commit_lsn = self.position.commit_lsn
+        counts = None if self._transaction_topic is None else now.counts
+        changes = max(self._changes, self._skip)
         self._stands(
-            Position(commit_lsn, lsn or commit_lsn, now.xid, now.commit_us, kind or None, now.final_lsn, self._changes)
+            Position(
+                commit_lsn,
+                lsn or commit_lsn,
+                now.xid,
+                now.commit_us,
+                kind or None,
+                now.final_lsn,
+                changes,
+                counts=counts,
+            )
         )
 
-    def _take_segment(self, segment: _Segment, table: "_Table", now_us: int, found: list[Records]) -> Any:
+    def _tell_signals(self, rows: pgoutput.Rows, tell: "OnSignal") -> None:
+        for row in _inserted(rows):
+            tell(row)
+
+    def _take_segment(self, segment: _Segment, table: "_Table", now_us: int, made: list[Made]) -> Any:
         heads = b"".join([body[1:9] for body in segment.bodies])
         lsns = np.frombuffer(heads, dtype=">u8").astype(np.int64)
         try:
@@ -318,10 +403,20 @@ class Changes:
             raise ConnectError(f"{segment.shape.facts.full_name}, from LSN {lsn_text(int(lsns[0]))}: {error}") from None
         if self.on_touched is not None:
             self.on_touched(segment.shape, rows, [self._transactions[place].xid for place in segment.transactions])
+        if self._signals is not None and segment.shape.facts.full_name == self._signals[0]:
+            self._tell_signals(rows, self._signals[1])
         moments = table.moments(lsns, np.array(segment.transactions))
         positions = np.array(segment.numbers, dtype=np.int64) * STRIDE
-        found += segment.shape.records(rows, positions, moments, self._headers, now_us)
+        records = segment.shape.records(rows, positions, moments, self._headers, now_us)
+        made += [Made(segment.shape.facts.full_name, one) for one in records]
         return lsns
+
+
+def _inserted(rows: pgoutput.Rows) -> list[list[str | None]]:
+    """The rows that were inserted, as texts."""
+    chosen = pa.array((rows.operations == pgoutput.INSERT)[rows.has_after])
+    columns = [sent.texts.filter(chosen).to_pylist() for sent in rows.after]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def with_streamed_key(facts: TableFacts | None, relation: Relation) -> TableFacts:

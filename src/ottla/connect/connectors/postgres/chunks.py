@@ -51,8 +51,15 @@ def relation_columns(facts: TableFacts) -> tuple[RelationColumn, ...]:
     )
 
 
-def chunk_sql(facts: TableFacts, after: Sequence[str] | None, rows: int | None) -> str:
-    """The query of a chunk: so many rows behind a key, in the key's order; without a number the whole table.
+def chunk_sql(
+    facts: TableFacts,
+    after: Sequence[str] | None,
+    rows: int | None,
+    until: Sequence[str] | None = None,
+    condition: str | None = None,
+) -> str:
+    """The query of a chunk: rows behind one key and up to another, in the key's order, so many at most; without a
+    number the whole table. `condition` is a part of a WHERE, in words of the one who asked for the rows.
 
     The key's texts are literals of no type: PostgreSQL reads them as values of the columns that they are compared to.
     """
@@ -60,10 +67,30 @@ def chunk_sql(facts: TableFacts, after: Sequence[str] | None, rows: int | None) 
     query = f"SELECT {listed} FROM {table_sql(facts)}"
     if rows is None:
         return query
-    keys = ", ".join(quoted(name) for name in facts.key)
-    if after is not None:
-        query += f" WHERE ({keys}) > ({', '.join(map(literal, after))})"
-    return query + f" ORDER BY {keys} LIMIT {rows}"
+    limit = "" if until is not None else f" LIMIT {rows}"
+    return query + _where(facts, after, until, condition) + f" ORDER BY {_keys(facts)}{limit}"
+
+
+def boundary_sql(facts: TableFacts, after: Sequence[str] | None, rows: int, condition: str | None = None) -> str:
+    """The query of the key that so many rows behind another have; none if there are fewer."""
+    texts = ", ".join(f"{quoted(name)}::text" for name in facts.key)
+    where = _where(facts, after, None, condition)
+    return f"SELECT {texts} FROM {table_sql(facts)}{where} ORDER BY {_keys(facts)} OFFSET {rows - 1} LIMIT 1"
+
+
+def _keys(facts: TableFacts) -> str:
+    return ", ".join(quoted(name) for name in facts.key)
+
+
+def _where(facts: TableFacts, after: Sequence[str] | None, until: Sequence[str] | None, condition: str | None) -> str:
+    parts = [
+        f"({_keys(facts)}) {sign} ({', '.join(map(literal, key))})"
+        for sign, key in ((">", after), ("<=", until))
+        if key is not None
+    ]
+    if condition:
+        parts.append(f"({condition})")
+    return f" WHERE {' AND '.join(parts)}" if parts else ""
 
 
 def literal(text: str) -> str:
@@ -138,13 +165,19 @@ class Touched:
     all_now: list[int | None] = field(default_factory=list)
     """Transactions that truncated the table."""
     all_before: list[int | None] = field(default_factory=list)
+    watched: Any = None
+    """The keys that matter: those of the chunks that wait. A huge transaction may touch many more."""
 
     def begin(self, table: str) -> None:
         """A window begins, with the low watermark of a chunk."""
         if table != self.table:
             self.table, self.now, self.all_now = table, {}, []
         self.before, self.all_before = self.now, self.all_now
-        self.now, self.all_now = {}, []
+        self.now, self.all_now, self.watched = {}, [], None
+
+    def watch(self, keys: Iterable[Any]) -> None:
+        """The chunks were read, and have these keys. Nothing was streamed since the window began."""
+        self.watched = pa.concat_arrays([pa.array([], pa.string()), *keys])
 
     def add(self, shape: TableShape, rows: Rows | None, xids: list[int | None]) -> None:
         """Changes that were streamed."""
@@ -156,8 +189,11 @@ class Touched:
         numbers = np.array([-1 if xid is None else xid for xid in xids])
         for sent, chosen in ((rows.before, rows.has_before), (rows.after, rows.has_after)):
             if sent:
-                texts = key_texts(sent, shape.key_places())
-                self.now.update(zip(texts.to_pylist(), numbers[chosen].tolist(), strict=True))
+                texts, of_rows = key_texts(sent, shape.key_places()), numbers[chosen]
+                if self.watched is not None:
+                    matters = pc.is_in(texts, self.watched)
+                    texts, of_rows = texts.filter(matters), of_rows[np.asarray(matters)]
+                self.now.update(zip(texts.to_pylist(), of_rows.tolist(), strict=True))
 
     def kept(self, keys: Any, visible: Visible) -> Any:
         """Which rows of a chunk, by their keys' texts, are written."""
@@ -178,6 +214,10 @@ def key_texts(sent: Sequence[Sent], places: Sequence[int]) -> Any:
 
 def last_key(sent: Sequence[Sent], places: Sequence[int]) -> tuple[str, ...]:
     return tuple(sent[place].texts[-1].as_py() for place in places)
+
+
+def incremental_markers(count: int) -> Any:
+    return pa.repeat(pa.scalar("incremental", pa.string()), count)
 
 
 def markers(count: int, *, is_first: bool, begins_table: bool, ends_table: bool, is_last: bool) -> Any:

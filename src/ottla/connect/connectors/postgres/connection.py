@@ -1,5 +1,6 @@
 """Connections to PostgreSQL through psycopg, its slot and publication, and its errors in words that name the remedy."""
 
+import select
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -168,7 +169,27 @@ class Catalogue:
         key, is_primary = catalogue.key_of(self.rows(catalogue.KEYS, oid), columns)
         return TableFacts(schema, name, columns, key, is_primary, identity, oid)
 
+    def found(self, full_name: str) -> TableFacts | None:
+        """A table by its schema and name; None if it is not there."""
+        for schema, name, oid, identity, *_ in self.tables():
+            if f"{schema}.{name}" == full_name:
+                return self.table(oid, schema, name, identity)
+        return None
+
     # --- publication ---
+
+    def published(self) -> set[str]:
+        """The tables that the publication has, partitions under their own and their table's names."""
+        query = (
+            "SELECT schemaname::text || '.' || tablename::text FROM pg_catalog.pg_publication_tables WHERE pubname = %s"
+        )
+        return {name for (name,) in self.rows(query, self._database.publication)}
+
+    def next_transaction(self) -> int:
+        """All transactions that run now have smaller numbers."""
+        query = "SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::bigint"
+        ((found,),) = self.rows(query)
+        return int(found)
 
     def publish(self, is_captured: Callable[[str, str], bool]) -> None:
         """Makes the publication, or changes it, as `publication.autocreate.mode` says."""
@@ -364,11 +385,17 @@ def copied(database: Database, connection: psycopg.Connection[Any], query: str) 
         result = pgconn.exec_(chunks.copied(query).encode())
         if result.status != pq.ExecStatus.COPY_OUT:
             raise psycopg.errors.error_from_result(result)
+        # Without waiting in libpq, which would hold up every other thread of the process.
         get = pgconn.get_copy_data
-        size, data = get(0)
-        while size > 0:
-            yield bytes(data)
-            size, data = get(0)
+        while True:
+            size, data = get(1)
+            if size > 0:
+                yield bytes(data)
+            elif size == 0:
+                select.select([pgconn.socket], [], [])
+                pgconn.consume_input()
+            else:
+                break
         while (result := pgconn.get_result()) is not None:
             if result.status != pq.ExecStatus.COMMAND_OK:
                 raise psycopg.errors.error_from_result(result)

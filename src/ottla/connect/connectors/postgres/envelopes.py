@@ -595,11 +595,12 @@ def captured(options: Values) -> IsCaptured:
     """Whether a table, by schema and name, is captured."""
     schemas: Named = named(options, "schema")
     tables: Named = named(options, "table")
+    signals = options.optional_text("signal.data.collection")
 
     def is_captured(schema: str, table: str) -> bool:
         if schema in ("pg_catalog", "information_schema"):
             return False
-        return schemas(schema) and tables(f"{schema}.{table}")
+        return f"{schema}.{table}" == signals or (schemas(schema) and tables(f"{schema}.{table}"))
 
     return is_captured
 

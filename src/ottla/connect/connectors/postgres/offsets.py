@@ -12,11 +12,13 @@ While a snapshot runs, `snapshot` and `snapshot_completed` say so to Debezium, a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
+from ottla.connect.connectors.postgres.signals import Incremental, of_debezium
 from ottla.connect.errors import ConnectError
 
-_CHANGES = ("INSERT", "UPDATE", "DELETE", "TRUNCATE", "MESSAGE")
+_ORDER: Final = "transaction_data_collection_order_"
+_CHANGES: Final = ("INSERT", "UPDATE", "DELETE", "TRUNCATE", "MESSAGE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,11 @@ class Position:
     after_snapshot: bool = False
     """The snapshot is complete, and no change was written since."""
     seen: Mapping[str, str] = field(default_factory=dict)
+    incremental: Incremental | None = None
+    """While a snapshot runs that a signal asked for."""
+    counts: Mapping[str, int] | None = None
+    """With `provide.transaction.metadata`, in the middle of a transaction: its begin is written, and so many changes of
+    each collection."""
 
     def as_offset(self) -> dict[str, Any]:
         found: dict[str, Any] = {"lsn": self.lsn}
@@ -84,6 +91,9 @@ class Position:
             found["messageType"] = self.kind
         if self.transaction is not None:
             found |= {"ottla_transaction": self.transaction, "ottla_changes": self.changes}
+        if self.counts is not None:
+            found["transaction_id"] = str(self.xid)
+            found |= {f"{_ORDER}{name}": count for name, count in self.counts.items()}
         if self.snapshot is not None or self.after_snapshot:
             done = self.snapshot is None
             found |= {"snapshot": "INITIAL", "snapshot_completed": done, "last_snapshot_record": done}
@@ -91,6 +101,8 @@ class Position:
             found["ottla_snapshot"] = self.snapshot.as_json()
         elif self.seen:
             found["ottla_seen"] = dict(self.seen)
+        if self.incremental is not None:
+            found["ottla_incremental"] = self.incremental.as_json()
         return found
 
     def but(self, **changes: Any) -> "Position":
@@ -133,19 +145,37 @@ def resumed(offset: Mapping[str, Any]) -> Resumed:
             _number(offset, "ottla_changes") or 0,
             SnapshotState.of(offset["ottla_snapshot"]) if "ottla_snapshot" in offset else None,
             seen=dict(offset.get("ottla_seen", {})),
+            incremental=_incremental(offset),
+            counts=_counts(offset),
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise ConnectError(
             f"the stored offset {dict(offset)} is no offset of this connector's ({error}): "
             "reset the connector's offsets to begin with a snapshot"
         ) from None
-    has_snapshot = offset.get("snapshot") not in (None, False, "false")
+    # Debezium marks rows that a signal asked for in the same place: that snapshot has a state of its own.
+    has_snapshot = offset.get("snapshot") not in (None, False, "false", "INCREMENTAL")
     is_done = offset.get("snapshot_completed") in (True, "true") or offset.get("last_snapshot_record") in (True, "true")
     is_due = has_snapshot and not is_done and position.snapshot is None
     position = position.but(after_snapshot=has_snapshot and is_done)
     if position.transaction is None and kind in _CHANGES and not is_due and position.xid is not None:
         return Resumed(position, False, position.xid, position.lsn)
     return Resumed(position, is_due)
+
+
+def _incremental(offset: Mapping[str, Any]) -> Incremental | None:
+    if "ottla_incremental" in offset:
+        return Incremental.of(offset["ottla_incremental"])
+    text = offset.get("incremental_snapshot_collections")
+    return of_debezium(text) if isinstance(text, str) else None
+
+
+def _counts(offset: Mapping[str, Any]) -> dict[str, int] | None:
+    """What was counted of the transaction that is under way. Debezium leaves that of the last one behind its end."""
+    if offset.get("transaction_id") is None or offset.get("messageType") == "COMMIT":
+        return None
+    names = [key for key in offset if key.startswith(_ORDER)]
+    return {key.removeprefix(_ORDER): _number(offset, key) or 0 for key in names}
 
 
 def _number(offset: Mapping[str, Any], key: str) -> int | None:

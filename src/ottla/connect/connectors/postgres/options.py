@@ -188,7 +188,14 @@ ROWS: Final[tuple[Setting, ...]] = (
         _NOT_NEEDED,
     ),
     Int("snapshot.fetch.size", 10_240, Between(1, INT_MAX), LOW, _NOT_NEEDED),
-    Int("snapshot.max.threads", 1, Between(1, INT_MAX), LOW, _NOT_NEEDED),
+    Int(
+        "snapshot.max.threads",
+        1,
+        Between(1, 64),
+        MEDIUM,
+        "How many chunks of a table a snapshot reads at once, each through a connection of its own.",
+        acted_on=True,
+    ),
     Long("snapshot.lock.timeout.ms", 10_000, Between(0, LONG_MAX), LOW, _NOT_NEEDED),
     Int(
         "ottla.snapshot.chunk.rows",
@@ -198,6 +205,33 @@ ROWS: Final[tuple[Setting, ...]] = (
         "Rows of a chunk of a snapshot, at most; large rows make smaller chunks. A crash repeats one chunk's reading.",
         acted_on=True,
     ),
+    Text(
+        "signal.data.collection",
+        None,
+        ANY,
+        MEDIUM,
+        "The table (`schema.table`) whose new rows are signals: `id`, `type`, `data`. It is captured, too.",
+        acted_on=True,
+    ),
+    List(
+        "signal.enabled.channels",
+        ("source",),
+        ANY,
+        MEDIUM,
+        "Where signals come from: `source`, the table.",
+        acted_on=True,
+    ),
+    Long("signal.poll.interval.ms", 5_000, Between(0, LONG_MAX), LOW, _NOT_NEEDED),
+    Int("incremental.snapshot.chunk.size", 1024, Between(1, INT_MAX), LOW, _NOT_NEEDED),
+    Text(
+        "incremental.snapshot.watermarking.strategy",
+        "INSERT_INSERT",
+        OneOf(("INSERT_INSERT", "INSERT_DELETE"), any_case=True),
+        LOW,
+        "Taken and not needed: nothing is written to the database.",
+    ),
+    Flag("incremental.snapshot.allow.schema.changes", False, ANY, LOW, _NOT_NEEDED),
+    Flag("read.only", False, ANY, LOW, _NOT_NEEDED),
     Text(
         "decimal.handling.mode",
         "precise",
@@ -265,9 +299,11 @@ ROWS: Final[tuple[Setting, ...]] = (
         False,
         ANY,
         LOW,
-        "Records of transactions' begin and end: not here yet, true is refused.",
+        "Whether transactions' begins and ends are records of a topic of their own, and changes say their place in "
+        "their transaction.",
         acted_on=True,
     ),
+    Text("topic.transaction", "transaction", NotEmpty(), LOW, "The last part of that topic's name.", acted_on=True),
     Int(
         "heartbeat.interval.ms",
         0,
@@ -393,14 +429,15 @@ def read(config: Mapping[str, str]) -> Values:
                  ("message.prefix.include.list", "message.prefix.exclude.list")):  # fmt: skip
         if all(options[name] for name in pair):
             raise InvalidOption(f"{pair[0]} and {pair[1]} cannot both be set: remove one")
-    if options.flag("provide.transaction.metadata"):
-        raise invalid("provide.transaction.metadata", "true", "records of transactions are not supported here")
     if not re.fullmatch(r"[a-z0-9_]{1,63}", options.text("slot.name")):
         raise invalid("slot.name", options.text("slot.name"), "a slot's name has lower-case letters, digits and _")
     if not re.fullmatch(r"[A-Za-z0-9._-]+", options.text("topic.prefix")):
         raise invalid(
             "topic.prefix", options.text("topic.prefix"), "it must have letters, digits, '.', '_' and '-' only"
         )
+    for channel in options.list("signal.enabled.channels"):
+        if channel != "source":
+            raise invalid("signal.enabled.channels", channel, "signals come from the table only: it must be source")
     for operation in options.list("skipped.operations"):
         if operation not in ("c", "u", "d", "t", "none"):
             raise invalid("skipped.operations", operation, "it must be of c, u, d, t, or none")

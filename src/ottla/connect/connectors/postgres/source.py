@@ -2,9 +2,9 @@
 
 Theory of operation. `start` connects, makes the publication and the slot if they are not there, and begins to stream
 behind the stored offset. `poll` reads what has come, up to the context's bytes, and makes records of it. While a
-snapshot runs, chunks of tables are read in between, and written when the stream has reached their high watermark
-(`chunks`). All records of a poll are one unit: every batch but the last has the offset from before the poll, and the
-last one that behind it; so whoever splits a poll repeats records rather than lose them.
+snapshot runs, at the start or by a signal, chunks of tables are read in between, and written when the stream has
+reached their high watermark (`chunks`). All records of a poll are one unit: every batch but the last has the offset
+from before the poll, and the last one that behind it; so whoever splits a poll repeats records rather than lose them.
 
 The server is told to forget what `committed` said is written, and no more. In a quiet database, when all that was
 polled is committed, it is told what it has looked through without finding changes for us: so its WAL goes even though
@@ -13,10 +13,14 @@ no record is written.
 A crash leaves the slot and the publication. The next run begins at the stored offset.
 """
 
+import re
 import select
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -27,7 +31,7 @@ from ottla.config.setting import Setting
 from ottla.connect.connector import Offset, Partition, Problem, Source, SourceContext, SourceRecords
 from ottla.connect.connectors.postgres import chunks, options
 from ottla.connect.connectors.postgres.catalogue import TableFacts
-from ottla.connect.connectors.postgres.changes import Changes
+from ottla.connect.connectors.postgres.changes import Changes, OnSignal
 from ottla.connect.connectors.postgres.connection import Catalogue, Database, ReplicationStream, copied
 from ottla.connect.connectors.postgres.envelopes import (
     HEARTBEAT_KEY,
@@ -52,32 +56,65 @@ from ottla.connect.connectors.postgres.offsets import (
     resumed,
 )
 from ottla.connect.connectors.postgres.pgoutput import Relation, Sent
+from ottla.connect.connectors.postgres.signals import (
+    EXECUTE,
+    LOG,
+    PAUSE,
+    STOP,
+    Incremental,
+    InvalidSignal,
+    Signal,
+    Wanted,
+)
 from ottla.connect.connectors.postgres.types import TypeMap
 from ottla.connect.data.records import Records
 from ottla.connect.data.rows import column_of
-from ottla.connect.errors import ConnectError
+from ottla.connect.errors import ConnectError, Retriable
 from ottla.connect.options import InvalidOption
 
 CLASS_NAME: Final = "io.debezium.connector.postgresql.PostgresConnector"
 _WAL_CHECK_S: Final = 30.0
 _PIECE_BYTES: Final = 8 << 20
-_ROWS_A_LOOK: Final = 1000
 _FIRST_ROWS: Final = 2000
 """Of a table's first chunk, when it is not known how large its rows are."""
+_TRIES: Final = 20
 _SNAPSHOT: Final = "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_current_wal_insert_lsn()::text"
 
 
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """What to read next: rows of a table behind a key, up to another or as many as `rows`."""
+
+    facts: TableFacts
+    after: tuple[str, ...] | None
+    until: tuple[str, ...] | None
+    condition: str | None
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of a range, and what the database's snapshot showed."""
+
+    range: _Range
+    facts: TableFacts
+    content: bytes
+    visible: Visible
+    lsn: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Chunk:
     """Rows that were read and wait for their high watermark."""
 
-    def __init__(
-        self, shape: TableShape, sent: Sequence[Sent], visible: Visible, high_lsn: int, *, is_last: bool
-    ) -> None:
-        self.shape = shape
-        self.sent = sent
-        self.visible = visible
-        self.high_lsn = high_lsn
-        self.is_last = is_last
+    shape: TableShape
+    sent: Sequence[Sent]
+    visible: Visible
+    high_lsn: int
+    until: tuple[str, ...] | None
+    is_last: bool
+    """Whether it is the table's last."""
+    is_incremental: bool
 
 
 class PostgresSource(Source):
@@ -92,11 +129,12 @@ class PostgresSource(Source):
         self._partition = {"server": self._options.text("topic.prefix")}
         self._is_captured = captured(self._options)
         self._connection: psycopg.Connection[Any] | None = None
-        self._reader: psycopg.Connection[Any] | None = None
+        self._readers: list[psycopg.Connection[Any]] = []
         self._stream: ReplicationStream | None = None
         self._catalogue: Catalogue | None = None
         self._touched = chunks.Touched()
-        self._chunk: _Chunk | None = None
+        self._chunks: deque[_Chunk] = deque()
+        """Of one table, in the order of its key."""
         self._chunk_rows = _FIRST_ROWS
         self._keyless: Iterator[Records] | None = None
         self._tables: list[TableFacts] = []
@@ -134,6 +172,8 @@ class PostgresSource(Source):
             self._headers,
             self._facts,
             on_touched=self._touched.add if begins.position.snapshot is not None else None,
+            transaction_topic=self._transaction_topic(),
+            signals=self._signals(),
         )
         self._emitted = begins.position.as_offset()
         self._durable_lsn = begins.position.commit_lsn
@@ -190,10 +230,10 @@ class PostgresSource(Source):
         self._status_s = time.monotonic()
 
     def stop(self) -> None:
-        for one in (self._stream, self._reader):
-            if one is not None:
-                one.close()
-        self._stream = self._reader = None
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = None
+        self._close_readers()
         try:
             if self._options.flag("slot.drop.on.stop") and self._catalogue is not None and self._connection is not None:
                 self._catalogue.drop_slot()
@@ -231,8 +271,8 @@ class PostgresSource(Source):
         if self._is_over:
             time.sleep(timeout_s)
             return []
-        if self._changes.position.snapshot is not None and self._chunk is None:
-            self._chunk = self._read_chunk()
+        if not self._chunks and self._is_reading():
+            self._chunks = self._read_chunks()
         deadline_s = time.monotonic() + timeout_s
         self._receive(deadline_s)
         found: list[Records] = []
@@ -251,7 +291,8 @@ class PostgresSource(Source):
     def _batches(self, found: Sequence[Records]) -> list[SourceRecords]:
         offset = self._changes.position.as_offset()
         if not found:
-            if offset.get("ottla_snapshot") == (self._emitted or {}).get("ottla_snapshot"):
+            emitted = self._emitted or {}
+            if all(offset.get(key) == emitted.get(key) for key in ("ottla_snapshot", "ottla_incremental")):
                 return []
             # The snapshot went on, and all rows of the chunk were dropped: only the offset is written.
             found = [self._no_records()]
@@ -291,7 +332,7 @@ class PostgresSource(Source):
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return
-            if self._chunk is not None and changes.is_between_transactions:
+            if self._chunks and changes.is_between_transactions:
                 self._tell(ask=True)
                 left_s = min(left_s, 0.01)
             wait_s = min(left_s, max(self._status_s + self._status_interval_s - time.monotonic(), 0.001))
@@ -366,6 +407,11 @@ class PostgresSource(Source):
             "to keep the database's disk from filling"
         )
 
+    def _transaction_topic(self) -> str | None:
+        if not self._options.flag("provide.transaction.metadata"):
+            return None
+        return self._shapes.topic(self._options.text("topic.transaction"), "")
+
     def _heartbeat_topic(self) -> str:
         return topic_name(f"{self._options.text('heartbeat.topics.prefix')}.{self._shapes.prefix}")
 
@@ -403,7 +449,17 @@ class PostgresSource(Source):
     def _plan_snapshot(self, state: SnapshotState) -> None:
         assert self._catalogue is not None
         wanted = options.patterns("snapshot.include.collection.list", self._options["snapshot.include.collection.list"])
+        self._tables = self._captured_tables(wanted)
+        if any(not facts.has_primary_key and facts.full_name not in state.done for facts in self._tables):
+            self._keyless = self._read_keyless(state)
+        elif not self._left(state):
+            self._complete()
+
+    def _captured_tables(self, wanted: Sequence[re.Pattern[str]]) -> list[TableFacts]:
+        """The captured tables that are there, of those that a pattern matches; without patterns all."""
+        assert self._catalogue is not None
         via_root = self._options.flag("publish.via.partition.root")
+        found: list[TableFacts] = []
         for schema, name, oid, identity, kind, _, is_partition in self._catalogue.tables():
             if (kind == "p") is not via_root and (kind == "p" or is_partition):
                 continue
@@ -413,12 +469,19 @@ class PostgresSource(Source):
                 continue
             facts = self._catalogue.table(oid, schema, name, identity)
             if facts is not None:
-                self._tables.append(facts)
-        self._reader = self._database.connect()
-        if any(not facts.has_primary_key and facts.full_name not in state.done for facts in self._tables):
-            self._keyless = self._read_keyless(state)
-        elif not self._left(state):
-            self._complete()
+                found.append(facts)
+        return found
+
+    def _reader(self, number: int = 0) -> psycopg.Connection[Any]:
+        """A connection that chunks are read through."""
+        while len(self._readers) <= number:
+            self._readers.append(self._database.connect())
+        return self._readers[number]
+
+    def _close_readers(self) -> None:
+        for one in self._readers:
+            one.close()
+        self._readers = []
 
     def _left(self, state: SnapshotState) -> list[TableFacts]:
         return [facts for facts in self._tables if facts.full_name not in state.done]
@@ -433,11 +496,14 @@ class PostgresSource(Source):
         self._changes.position = self._changes.position.but(
             snapshot=None, seen=state.seen, after_snapshot=self._changes.position.kind is None
         )
-        self._changes.on_touched = None
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        self._rest()
         self.context.log.info("the snapshot of %d tables is complete: %d rows", len(self._tables), state.rows)
+
+    def _rest(self) -> None:
+        """Nothing is read any more."""
+        self._changes.on_touched = None
+        self._chunks.clear()
+        self._close_readers()
 
     def _moments(self, count: int, lsn: int, snapshot: Any) -> Moments:
         now = pa.repeat(pa.scalar(self._now_us(), pa.int64()), count)
@@ -459,18 +525,18 @@ class PostgresSource(Source):
 
     def _read_keyless(self, state: SnapshotState) -> Iterator[Records]:
         """Tables without a primary key, whole: nothing is streamed before they are done."""
-        assert self._reader is not None
+        reader = self._reader()
         keyless = [facts for facts in self._left(state) if not facts.has_primary_key]
         lsn = self._changes.position.commit_lsn
         for facts in keyless:
             shape = self._shapes.shape(facts, chunks.relation_columns(facts))
-            with self._database.plainly(), self._reader.transaction():
-                self._reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                row = self._reader.execute(_SNAPSHOT).fetchone()
+            with self._database.plainly(), reader.transaction():
+                reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                row = reader.execute(_SNAPSHOT).fetchone()
                 assert row is not None
                 seen = {**self._state().seen, facts.full_name: "@".join(row)}
                 begins, held = True, b""
-                pieces = copied(self._database, self._reader, chunks.chunk_sql(facts, None, None))
+                pieces = copied(self._database, reader, chunks.chunk_sql(facts, None, None))
                 for content in _gathered(pieces, _PIECE_BYTES):
                     if held:
                         yield self._keyless_records(shape, held, lsn, begins_table=begins, ends_table=False)
@@ -502,91 +568,256 @@ class PostgresSource(Source):
         positions = np.arange(count, dtype=np.int64) * STRIDE
         return shape.reads(sent, positions, self._moments(count, lsn, marks), self._headers, self._now_us())
 
-    def _read_chunk(self) -> _Chunk | None:
-        """The next rows of the table that is under way, or of the next one."""
-        assert self._reader is not None
-        state = self._state()
+    def _is_reading(self) -> bool:
+        """Whether a snapshot has rows to read."""
+        position = self._changes.position
+        if position.snapshot is not None:
+            return True
+        return position.incremental is not None and not position.incremental.is_paused
+
+    def _next_table(self) -> tuple[TableFacts, tuple[str, ...] | None, str | None] | None:
+        """The table to read from, the key behind which, and the condition on its rows; None if nothing is left."""
+        state = self._changes.position.snapshot
+        if state is None:
+            return self._next_incremental()
         left = self._left(state)
         if not left:
             self._complete()
             return None
         known = next((facts for facts in left if facts.full_name == state.table), left[0])
-        after = state.after if known.full_name == state.table else None
+        return known, state.after if known.full_name == state.table else None, None
+
+    def _read_chunks(self) -> deque[_Chunk]:
+        """The next rows of the table that is under way, or of the next one: as many chunks as there are readers.
+
+        All of them have one window: it begins here, before the first is read, and a key that is changed from now on
+        is dropped from each chunk that is not written yet. They are written in the order of their keys.
+        """
+        found = self._next_table()
+        if found is None:
+            return deque()
+        known, after, condition = found
         if known.full_name != self._touched.table:
             self._chunk_rows = _FIRST_ROWS
         most = min(self._options.integer("ottla.snapshot.chunk.rows"), self._chunk_rows)
         self._touched.begin(known.full_name)
-        with self._database.plainly(), self._reader.transaction():
-            self._reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            row = self._reader.execute(_SNAPSHOT).fetchone()
-            assert row is not None
-            facts = Catalogue(self._database, self._reader).table(known.oid, known.schema, known.name, known.identity)
-            if facts is None or not facts.has_primary_key:
-                if facts is not None:
-                    raise ConnectError(
-                        f"table {known.full_name} lost its primary key while its snapshot ran: give it one, or "
-                        "exclude it "
-                        "from the snapshot with snapshot.include.collection.list"
-                    )
-                content = b""
-                facts = known
-            else:
-                content = self._copied(chunks.chunk_sql(facts, after, most))
-        shape = self._shapes.shape(facts, chunks.relation_columns(facts))
-        sent = chunks.parsed(content, shape.width)
-        self._chunk_rows = chunks.next_rows(self._chunk_rows, len(sent[0].texts), len(content), self.context.max_bytes)
-        high_lsn = chunks.watermark(lsn_of(row[1]))
-        return _Chunk(shape, sent, Visible.of(row[0]), high_lsn, is_last=len(sent[0].texts) < most)
+        self._changes.on_touched = self._touched.add
+        for _ in range(_TRIES):
+            reads = self._read_all(self._ranges(known, after, condition, most))
+            if reads is not None:
+                self._changes.recent.clear()
+                found_chunks = deque(self._chunk_of(one) for one in reads)
+                self._touched.watch(chunks.key_texts(one.sent, one.shape.key_places()) for one in found_chunks)
+                return found_chunks
+            time.sleep(0.005)
+        return deque()
 
-    def _copied(self, query: str) -> bytes:
-        """All rows of a query. The stream's server hears of us meanwhile: it ends connections that are silent."""
-        assert self._reader is not None
-        rows: list[bytes] = []
-        for row in copied(self._database, self._reader, query):
-            rows.append(row)
-            is_time = len(rows) % _ROWS_A_LOOK == 0 and time.monotonic() - self._status_s >= self._status_interval_s
-            if is_time and self._stream is not None:
-                self._tell()
-        return b"".join(rows)
+    def _ranges(
+        self, facts: TableFacts, after: tuple[str, ...] | None, condition: str | None, rows: int
+    ) -> list[_Range]:
+        """One range for each reader, one behind the other."""
+        found: list[_Range] = []
+        for _ in range(self._options.integer("snapshot.max.threads") - 1):
+            with self._database.plainly():
+                until = self._reader().execute(chunks.boundary_sql(facts, after, rows, condition).encode()).fetchone()
+            if until is None:
+                break
+            found.append(_Range(facts, after, tuple(until), condition, rows))
+            after = tuple(until)
+        return [*found, _Range(facts, after, None, condition, rows)]
+
+    def _read_all(self, ranges: Sequence[_Range]) -> list[_Read] | None:
+        """What the ranges have. None if a snapshot of the database does not show yet what was streamed."""
+        readers = [self._reader(number) for number in range(len(ranges))]
+        with ThreadPoolExecutor(len(ranges)) as pool:
+            under_way = [pool.submit(self._read, *one) for one in zip(readers, ranges, strict=True)]
+            while wait(under_way, self._status_interval_s / 2).not_done:
+                # The server ends a stream that hears nothing of us.
+                if self._stream is not None:
+                    self._tell()
+        found = [one.result() for one in under_way]
+        whole = [one for one in found if one is not None]
+        return whole if len(whole) == len(found) else None
+
+    def _read(self, reader: psycopg.Connection[Any], wanted: _Range) -> _Read | None:
+        """Reads a range, in a thread. A transaction's commit is in the WAL, and may be streamed, before others see it:
+        then nothing is read yet, since the rows would be older than the changes that are written."""
+        known = wanted.facts
+        incremental = self._changes.position.incremental
+        with self._database.plainly(), reader.transaction():
+            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            row = reader.execute(_SNAPSHOT).fetchone()
+            assert row is not None
+            visible = Visible.of(row[0])
+            if not all(visible(xid) for xid in self._changes.recent):
+                return None
+            if incremental is not None and visible.xmin < incremental.not_before:
+                return None
+            facts = Catalogue(self._database, reader).table(known.oid, known.schema, known.name, known.identity)
+            if facts is not None and not facts.has_primary_key:
+                raise ConnectError(
+                    f"table {known.full_name} lost its primary key while its snapshot ran: give it one, or exclude it "
+                    "from the snapshot with snapshot.include.collection.list"
+                )
+            content = b""
+            if facts is not None:
+                query = chunks.chunk_sql(facts, wanted.after, wanted.rows, wanted.until, wanted.condition)
+                content = b"".join(copied(self._database, reader, query))
+        return _Read(wanted, facts or known, content, visible, lsn_of(row[1]))
+
+    def _chunk_of(self, read: _Read) -> _Chunk:
+        shape = self._shapes.shape(read.facts, chunks.relation_columns(read.facts))
+        sent = chunks.parsed(read.content, shape.width)
+        count = len(sent[0].texts)
+        self._chunk_rows = chunks.next_rows(read.range.rows, count, len(read.content), self.context.max_bytes)
+        is_last = read.range.until is None and count < read.range.rows
+        is_incremental = self._changes.position.snapshot is None
+        high_lsn = chunks.watermark(read.lsn)
+        return _Chunk(shape, sent, read.visible, high_lsn, read.range.until, is_last, is_incremental)
 
     def _has_reached_chunk(self) -> bool:
-        chunk, stream, changes = self._chunk, self._stream, self._changes
-        if chunk is None or stream is None or not changes.is_between_transactions or changes.has_changes:
+        stream, changes = self._stream, self._changes
+        if not self._chunks or stream is None or not changes.is_between_transactions or changes.has_changes:
             return False
-        return max(stream.server_lsn, changes.position.commit_lsn) >= chunk.high_lsn
+        return max(stream.server_lsn, changes.position.commit_lsn) >= self._chunks[0].high_lsn
 
     def _take_chunk(self) -> list[Records]:
-        chunk = self._chunk
-        assert chunk is not None
-        self._chunk = None
-        state = self._state()
+        chunk = self._chunks.popleft()
         shape, sent = chunk.shape, chunk.sent
-        name = shape.facts.full_name
-        read = len(sent[0].texts)
-        begins_table = state.table != name
         places = shape.key_places()
-        after = chunks.last_key(sent, places) if read else state.after
-        if read:
+        after = chunk.until
+        if len(sent[0].texts):
+            after = after or chunks.last_key(sent, places)
             kept = self._touched.kept(chunks.key_texts(sent, places), chunk.visible)
             if kept is not None:
                 sent = [Sent(one.texts.filter(kept), None) for one in sent]
         count = len(sent[0].texts)
-        is_last = chunk.is_last and len(self._left(state)) == 1
-        marks = chunks.markers(
-            count, is_first=not state.rows, begins_table=begins_table, ends_table=chunk.is_last, is_last=is_last
-        )
-        if chunk.is_last:
-            moved = SnapshotState((*state.done, name), None, None, state.seen, state.rows + count)
-        else:
-            moved = SnapshotState(state.done, name, after, state.seen, state.rows + count)
-        self._changes.position = self._changes.position.but(snapshot=moved)
         lsn = self._changes.position.lsn
-        if is_last:
-            self._complete()
+        marks = self._moved_on(chunk, after, count)
         if not count:
             return []
         positions = np.arange(count, dtype=np.int64) * STRIDE
         return [shape.reads(sent, positions, self._moments(count, lsn, marks), self._headers, self._now_us())]
+
+    def _moved_on(self, chunk: _Chunk, after: tuple[str, ...] | None, count: int) -> Any:
+        """The position is behind a chunk. What `source.snapshot` is in its rows."""
+        if chunk.is_incremental:
+            state = self._changes.position.incremental
+            assert state is not None
+            self._stands_at(state.moved(after or state.after, count, is_last=chunk.is_last))
+            return chunks.incremental_markers(count)
+        snapshot = self._state()
+        name = chunk.shape.facts.full_name
+        is_last = chunk.is_last and len(self._left(snapshot)) == 1
+        marks = chunks.markers(
+            count,
+            is_first=not snapshot.rows,
+            begins_table=snapshot.table != name,
+            ends_table=chunk.is_last,
+            is_last=is_last,
+        )
+        if chunk.is_last:
+            moved = SnapshotState((*snapshot.done, name), None, None, snapshot.seen, snapshot.rows + count)
+        else:
+            moved = SnapshotState(snapshot.done, name, after or snapshot.after, snapshot.seen, snapshot.rows + count)
+        self._changes.position = self._changes.position.but(snapshot=moved)
+        if is_last:
+            self._complete()
+        return marks
+
+    # --- snapshots that signals ask for ---
+
+    def _signals(self) -> tuple[str, OnSignal] | None:
+        table = self._options.optional_text("signal.data.collection")
+        is_enabled = "source" in self._options.list("signal.enabled.channels")
+        return (table, self._on_signal) if table and is_enabled else None
+
+    def _on_signal(self, row: list[str | None]) -> None:
+        try:
+            if (row[1] or "").startswith("snapshot-window-"):
+                return  # what Debezium writes around its chunks
+            self._obey(Signal.of(row))
+        except InvalidSignal as error:
+            self.context.log.warning("signal %s is passed over: %s", row[0], error)
+
+    def _obey(self, signal: Signal) -> None:
+        state = self._changes.position.incremental
+        if signal.type == LOG:
+            self.context.log.info("signal %s: %s", signal.id, signal.message)
+        elif signal.type == EXECUTE:
+            self._stands_at(self._executed(signal, state or Incremental()))
+        elif state is None:
+            self.context.log.warning("signal %s is passed over: no incremental snapshot runs", signal.id)
+        elif signal.type == STOP:
+            self._stands_at(state.without(signal.tables))
+        else:
+            self._stands_at(replace(state, is_paused=signal.type == PAUSE))
+        self.context.log.info("signal %s: %s was done", signal.id, signal.type)
+
+    def _executed(self, signal: Signal, state: Incremental) -> Incremental:
+        """With the tables that a signal names. They are published first, if that is ours to do."""
+        assert self._catalogue is not None
+        tables = self._captured_tables(signal.tables)
+        if not tables:
+            raise InvalidSignal("no captured table matches its data-collections")
+        wanted: list[Wanted] = []
+        for facts in tables:
+            if not facts.has_primary_key:
+                self.context.log.warning("table %s has no primary key: signal %s does not read it",
+                                         facts.full_name, signal.id)  # fmt: skip
+                continue
+            condition = signal.filter_of(facts.full_name)
+            if condition is not None:
+                self._hold_condition(facts, condition)
+            wanted.append(Wanted(facts.full_name, condition))
+        if not wanted:
+            raise InvalidSignal("none of its tables has a primary key")
+        missing = {one.table for one in wanted} - self._catalogue.published()
+        if missing and self._options.text("publication.autocreate.mode") == "filtered":
+            self._catalogue.publish(self._is_captured)
+            state = replace(state, not_before=self._catalogue.next_transaction())
+        elif missing:
+            self.context.log.warning(
+                "publication %s does not have %s: its rows are read, and its changes do not come. Run ALTER "
+                "PUBLICATION … ADD TABLE",
+                self._database.publication, ", ".join(sorted(missing)),
+            )  # fmt: skip
+        return state.more(wanted)
+
+    def _hold_condition(self, facts: TableFacts, condition: str) -> None:
+        """Asks the database whether it understands a condition: a chunk that fails would stop the connector."""
+        assert self._catalogue is not None
+        query = f"SELECT 1 FROM {chunks.table_sql(facts)} WHERE ({condition.replace('%', '%%')}) AND %s = 0 LIMIT 0"
+        try:
+            self._catalogue.rows(query, 0)
+        except Retriable:
+            raise
+        except ConnectError as error:
+            raise InvalidSignal(f"its filter for {facts.full_name} cannot be used: {error}") from None
+
+    def _stands_at(self, state: Incremental | None) -> None:
+        """The incremental snapshot is there now; None is its end."""
+        before = self._changes.position.incremental
+        self._changes.position = self._changes.position.but(incremental=state)
+        if self._changes.position.snapshot is not None:
+            return
+        if state is None:
+            rows = 0 if before is None else before.rows
+            self.context.log.info("the incremental snapshot has ended, after %d rows and its last chunk", rows)
+            self._rest()
+        elif before is not None and (state.is_paused or state.tables[0] != before.tables[0]):
+            self._chunks.clear()
+
+    def _next_incremental(self) -> tuple[TableFacts, tuple[str, ...] | None, str | None] | None:
+        assert self._catalogue is not None
+        while (state := self._changes.position.incremental) is not None and not state.is_paused:
+            wanted = state.tables[0]
+            facts = self._catalogue.found(wanted.table)
+            if facts is not None and facts.has_primary_key:
+                return facts, state.after, wanted.filter
+            self.context.log.warning("table %s is gone or has no primary key: it is not read", wanted.table)
+            self._stands_at(state.moved(None, 0, is_last=True))
+        return None
 
 
 def _gathered(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:
