@@ -74,6 +74,7 @@ BUILT_IN: Final[tuple[ConnectorKind, ...]] = (
     ConnectorKind(
         "io.debezium.connector.jdbc.JdbcSinkConnector", f"{_CONNECTORS}.tables.sink:DebeziumTablesSink", "sink"
     ),
+    ConnectorKind("io.confluent.connect.s3.S3SinkConnector", f"{_CONNECTORS}.confluent_s3:ConfluentS3Sink", "sink"),
     ConnectorKind("ottla.connect.DeltaSinkConnector", f"{_CONNECTORS}.lakes.delta:DeltaSink", "sink"),
     ConnectorKind("ottla.connect.IcebergSinkConnector", f"{_CONNECTORS}.lakes.iceberg:IcebergSink", "sink"),
     ConnectorKind(
