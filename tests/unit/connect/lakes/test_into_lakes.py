@@ -347,6 +347,27 @@ def test_positions_that_iceberg_has_forgotten_are_not_begun_anew(tmp_path: Path)
     assert lake.sink().positions() == {}
 
 
+def test_a_table_that_has_partitions_keeps_them(lake: Lake) -> None:
+    schema = pa.schema([("id", pa.int64()), ("note", pa.string())])
+    if lake.format == "Delta":
+        from deltalake import DeltaTable
+
+        DeltaTable.create(f"{lake.where}/orders", schema, partition_by=["note"])
+    else:
+        from pyiceberg.catalog import load_catalog
+
+        prefix = "iceberg.catalog."
+        given = {name.removeprefix(prefix): text for name, text in lake.config().items() if name.startswith(prefix)}
+        catalogue = load_catalog("iceberg", **given)
+        catalogue.create_namespace("shop")
+        with catalogue.create_table("shop.orders", schema).update_spec() as update:
+            update.add_identity("note")
+    sink = lake.sink()
+    sink.put(records([{"id": 1, "note": "a"}, {"id": 2, "note": "b"}]), {at(): 2})
+    sink.put(records([{"id": 1, "note": "b"}, None], keys=[1, 2], first=2), {at(): 4})
+    assert lake.rows("id", "note") == [(1, "b")]
+
+
 def test_the_names_of_apaches_iceberg_sink_are_ours(tmp_path: Path) -> None:
     lake = Lake("Iceberg", tmp_path)
     config = lake.config() | {
