@@ -341,3 +341,9 @@ def test_schemas_beyond_the_cache_are_worked_out_again() -> None:
         content = converter.to_bytes("t", column)
         (part,) = converter.from_bytes("t", content)
         assert part.column.schema == column.schema
+
+
+@pytest.mark.parametrize("space", ["", " ", "\n  ", "\t"])
+def test_json_may_have_spaces_between_a_schema_and_its_name(space: str) -> None:
+    text = f'{{"schema":{space}{{"type":{space}"int32"}},{space}"payload":{space}5}}'
+    assert read("Json", [text.encode()] * 2) == [(INT32, [5, 5], [0, 1])]
