@@ -347,6 +347,26 @@ def test_positions_that_iceberg_has_forgotten_are_not_begun_anew(tmp_path: Path)
     assert lake.sink().positions() == {}
 
 
+def test_a_key_of_several_columns_takes_its_own_rows_alone(lake: Lake) -> None:
+    chance, model = Random(3), {}
+    key = struct([("id", Schema(Type.INT64)), ("place", Schema(Type.STRING))])
+    value = struct([("note", Schema(Type.INT32, True)), ("tags", schemas.array(Schema(Type.STRING), optional=True))])
+    sink, offset = lake.sink(), 0
+    for number in range(3):
+        keys = [(chance.randrange(40), chance.choice("abc")) for _ in range(60)]
+        model |= dict.fromkeys(keys, number)
+        made = records_of(
+            "orders",
+            column_of(key, [{"id": one, "place": place} for one, place in keys]),
+            column_of(value, [{"note": number, "tags": ["x"]} for _ in keys]),
+            partitions=[0] * 60,
+            first=offset,
+        )
+        offset += 60
+        sink.put([made.but(offset=made.position)], {at(): offset})
+    assert lake.rows("id", "place", "note") == sorted(((*one, note) for one, note in model.items()), key=repr)
+
+
 def test_a_table_that_has_partitions_keeps_them(lake: Lake) -> None:
     schema = pa.schema([("id", pa.int64()), ("note", pa.string())])
     if lake.format == "Delta":

@@ -51,7 +51,7 @@ try:
         ServiceUnavailableError,
         TableAlreadyExistsError,
     )
-    from pyiceberg.expressions import EqualTo, In, Or
+    from pyiceberg.expressions import In
     from pyiceberg.table import Table
 except ImportError as error:
     raise ImportError("Iceberg needs pyiceberg: pip install 'ottla[iceberg]'") from error
@@ -62,6 +62,7 @@ _SERVERS: Final = ("rest", "glue", "hive", "dynamodb", "bigquery")
 """Catalogues whose warehouse is a name that the server knows."""
 _SECRETS: Final = ("secret", "token", "password", "credential", "oauth2")
 _PASSES: Final = ("connection", "timed out", "timeout", "locked", "refused", "503", "slow down", "network")
+_PLACE: Final = "__ottla_place"
 _UPSERTS: Final = "iceberg.tables.upsert-mode-enabled=true"
 _WORDS: Final = Words(
     _UPSERTS,
@@ -275,12 +276,12 @@ class _IcebergTable(LakeTable):
         schema = transaction.table_metadata.schema().as_arrow()
         rows = schema.empty_table()
         if changes is not None:
-            if changes.keys and self._table.current_snapshot() is not None:
-                for part in (changes.rows, changes.gone):
-                    if part is not None:
-                        self._delete(transaction, in_columns(part.select(changes.keys), _of(schema, changes.keys)))
             if changes.rows is not None:
                 rows = in_columns(changes.rows, schema)
+            if changes.keys and self._table.current_snapshot() is not None:
+                parts = [part.select(changes.keys) for part in (changes.rows, changes.gone) if part is not None]
+                keys = pa.concat_tables([in_columns(part, _of(schema, changes.keys)) for part in parts])
+                rows = pa.concat_tables([self._delete(transaction, keys, schema), rows])
         if self._property not in self._table.properties:
             transaction.set_properties({self._property: "in the snapshots"})
         transaction.append(rows, snapshot_properties=said)
@@ -304,16 +305,22 @@ class _IcebergTable(LakeTable):
         with transaction.update_schema() as update:
             update.union_by_name(pa.schema([pa.field(name, one.type) for name, one in more.items()]))
 
-    def _delete(self, transaction: Any, keys: Any) -> None:
+    def _delete(self, transaction: Any, keys: Any, schema: Any) -> Any:
+        """Deletes rows with these keys. Gives back rows that went with them and are to stay.
+
+        Of a key of several columns, a filter with each key in it takes minutes for thousands of keys. So rows go whose
+        columns all have a value that one of the keys has there, and those with none of the keys come back."""
         names = keys.column_names
-        if len(names) == 1:
-            which = In(names[0], keys.column(0).to_pylist())
-        else:
-            each = [reduce(and_, [EqualTo(name, row[name]) for name in names]) for row in keys.to_pylist()]
-            which = each[0] if len(each) == 1 else Or(*each)
+        which = reduce(and_, [In(name, keys.column(name).unique().to_pylist()) for name in names])
+        stay = schema.empty_table()
+        if len(names) > 1:
+            found = in_columns(self._table.scan(row_filter=which).to_arrow(), schema)
+            places = found.select(names).append_column(_PLACE, pa.array(range(found.num_rows), pa.int64()))
+            stay = found.take(places.join(keys, keys=names, join_type="left anti").column(_PLACE))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that no row has such a key is as good
             transaction.delete(which)
+        return stay
 
 
 def _of(schema: Any, names: Sequence[str]) -> Any:
