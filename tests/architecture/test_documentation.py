@@ -19,6 +19,7 @@ RUN_BY = {
     "docs/cluster.md": "tests/cluster/test_cluster_page.py",
     "docs/commands.md": "tests/unit/cli/test_commands_page.py",
     "docs/connect/connectors.md": "tests/spark/connect/test_connector_pages.py",
+    "docs/connect/lakes.md": "tests/unit/connect/lakes/test_lakes_page.py",
     "docs/logging.md": "tests/clients/pages/test_start_pages.py",
     "docs/registry.md": "tests/clients/pages/test_registry_page.py",
     "docs/registry/compatibility.md": "tests/unit/schemas/test_schema_pages.py",

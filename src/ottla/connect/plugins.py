@@ -74,6 +74,12 @@ BUILT_IN: Final[tuple[ConnectorKind, ...]] = (
     ConnectorKind(
         "io.debezium.connector.jdbc.JdbcSinkConnector", f"{_CONNECTORS}.tables.sink:DebeziumTablesSink", "sink"
     ),
+    ConnectorKind("io.confluent.connect.s3.S3SinkConnector", f"{_CONNECTORS}.confluent_s3:ConfluentS3Sink", "sink"),
+    ConnectorKind("ottla.connect.DeltaSinkConnector", f"{_CONNECTORS}.lakes.delta:DeltaSink", "sink"),
+    ConnectorKind("ottla.connect.IcebergSinkConnector", f"{_CONNECTORS}.lakes.iceberg:IcebergSink", "sink"),
+    ConnectorKind(
+        "org.apache.iceberg.connect.IcebergSinkConnector", f"{_CONNECTORS}.lakes.iceberg:IcebergSink", "sink"
+    ),
 )
 """One row for each connector of ours."""
 
@@ -90,8 +96,8 @@ def find_connector(name: str) -> ConnectorKind:
     kinds = list(connectors())
     found = [kind for kind in kinds if kind.class_name == wanted]
     found = found or [kind for kind in kinds if wanted in aliases(kind.class_name)]
-    if len(found) == 1:
-        return found[0]
+    if len(found) == 1 or (found and all(kind in BUILT_IN and kind.target == found[0].target for kind in found)):
+        return found[0]  # two names of one connector of ours are no matter of choice
     if found:
         raise InvalidOption(
             f"More than one connector matches alias {wanted}. Please use full package and class name instead. "

@@ -347,3 +347,9 @@ def test_zeros_keep_their_signs_in_a_column_of_them() -> None:
     column = column_of(Schema(Type.FLOAT64), [0.0, -0.0, 0.0, 0.0, 0.0])
     converter = make_converter("JsonConverter", {"schemas.enable": "false"})
     assert converter.to_bytes("t", column).to_pylist() == [b"0.0", b"-0.0", b"0.0", b"0.0", b"0.0"]
+
+
+@pytest.mark.parametrize("space", ["", " ", "\n  ", "\t"])
+def test_json_may_have_spaces_between_a_schema_and_its_name(space: str) -> None:
+    text = f'{{"schema":{space}{{"type":{space}"int32"}},{space}"payload":{space}5}}'
+    assert read("Json", [text.encode()] * 2) == [(INT32, [5, 5], [0, 1])]

@@ -10,16 +10,19 @@ Sink. Exactly once: a put writes files under hidden names, renames them, and las
 which says up to which offsets the directory is complete. What a put leaves that was killed is removed at the next
 start: hidden files, and those that begin where the manifest ends. Files are named by the offsets of their records,
 `TOPIC-PARTITION-FIRST-LAST.parquet`; a reader that takes those below the manifest's offsets sees every record once.
+On S3, which has no rename, manifests are numbered instead (`s3_directory`).
 """
 
 import fnmatch
+import io
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep, time
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -31,6 +34,8 @@ from ottla.connect.arrow_tables import records_from_table, table_of, without_pos
 from ottla.connect.connector import Sink, Source, SourceRecords
 from ottla.connect.connectors.allowed_paths import allowed_path
 from ottla.connect.connectors.file_stream import write_durably
+from ottla.connect.connectors.s3 import S3_SETTINGS, S3Access, is_s3
+from ottla.connect.connectors.s3_directory import Layout, NewFile, S3Directory, bucket_and_path
 from ottla.connect.data.columns import Schemaless, nothing
 from ottla.connect.data.records import Records
 from ottla.connect.errors import ConnectError, DataError, Retriable
@@ -43,7 +48,14 @@ _UNFINISHED: Final = "._"
 
 class FilesSource(Source):
     settings = (
-        Text("directory", REQUIRED, ANY, HIGH, "The directory whose files are read.", acted_on=True),
+        Text(
+            "directory",
+            REQUIRED,
+            ANY,
+            HIGH,
+            "The directory whose files are read, or `s3://BUCKET/PREFIX`.",
+            acted_on=True,
+        ),
         Text("topic", REQUIRED, ANY, HIGH, "The topic to write to.", acted_on=True),
         Text(
             "format",
@@ -54,6 +66,7 @@ class FilesSource(Source):
             acted_on=True,
         ),
         Text("pattern", "*", ANY, MEDIUM, "Which names are read: `*.csv`, `2026-*`.", acted_on=True),
+        *S3_SETTINGS,
         Long(
             "file.settle.ms",
             1000,
@@ -66,15 +79,19 @@ class FilesSource(Source):
 
     def start(self) -> None:
         options = self.options()
-        self._directory = allowed_path(options.text("directory"), self.context.worker, "directory")
+        text = options.text("directory")
+        self._directory: _Place = (
+            _S3Place(text, S3Access.of(options))
+            if is_s3(text)
+            else _LocalPlace(allowed_path(text, self.context.worker, "directory"))
+        )
         self._topic = options.text("topic")
         self._format = options.text("format").lower()
         self._pattern = options.text("pattern")
         self._settle_s = options.integer("file.settle.ms") / 1000
         self._known: dict[str, dict[str, Any]] = {}
         self._open: tuple[str, Iterator[tuple[Any, dict[str, Any]]]] | None = None
-        if not self._directory.is_dir():
-            raise ConnectError(f"directory={self._directory} is no directory: create it, or name another")
+        self._directory.check()
 
     def poll(self, timeout_s: float) -> Sequence[SourceRecords]:
         deadline_s = monotonic() + timeout_s
@@ -97,38 +114,31 @@ class FilesSource(Source):
 
     def _next_file(self) -> tuple[str, Iterator[tuple[Any, dict[str, Any]]]] | None:
         """The next file, by name, that has something new."""
-        with os.scandir(self._directory) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_file())
-        for name in names:
+        for one in sorted(self._directory.files(), key=lambda found: found.name):
+            name = one.name
             if not fnmatch.fnmatchcase(name, self._pattern) or name.startswith((".", "_")) or name.endswith(".tmp"):
-                continue
-            path = self._directory / name
-            try:
-                status = path.stat()
-            except FileNotFoundError:
                 continue
             if name not in self._known:
                 self._known[name] = self.context.offset({"file": name}) or {}
             before = self._known[name]
-            same = before.get("bytes") == status.st_size and before.get("modified_ns") == status.st_mtime_ns
-            if (same and before.get("done")) or time() - status.st_mtime < self._settle_s:
+            same = before.get("bytes") == one.size and before.get("modified_ns") == one.modified_ns
+            if (same and before.get("done")) or time() - one.modified_ns / 1e9 < self._settle_s:
                 continue
-            return name, self._batches(path, name, before, status, same)
+            return name, self._batches(one, before, same)
         return None
 
-    def _batches(
-        self, path: Path, name: str, before: Mapping[str, Any], status: os.stat_result, same: bool
-    ) -> Iterator[tuple[Any, dict[str, Any]]]:
+    def _batches(self, one: "_Found", before: Mapping[str, Any], same: bool) -> Iterator[tuple[Any, dict[str, Any]]]:
         """Rows of a file that are not written yet, each time with the offset behind them."""
         written = int(before.get("records", 0))
-        if before and not same and (self._format == "parquet" or status.st_size < int(before.get("bytes", 0))):
+        path = f"{self._directory.text}/{one.name}"
+        if before and not same and (self._format == "parquet" or one.size < int(before.get("bytes", 0))):
             raise ConnectError(
                 f"{path} was read up to record {written}, and is another file now: give a new file a new name"
             )
-        offset = {"bytes": status.st_size, "modified_ns": status.st_mtime_ns}
+        offset = {"bytes": one.size, "modified_ns": one.modified_ns}
         count = 0
         try:
-            for table in _read(self._format, path, self.context.max_bytes):
+            for table in _read(self._format, lambda: self._directory.open(one.name), one.size, self.context.max_bytes):
                 begin, count = count, count + table.num_rows
                 if count <= written:
                     continue
@@ -157,50 +167,131 @@ class _Documents:
         return _Documents(self.values[begin:])
 
 
-def _read(format: str, path: Path, most: int) -> Iterator[Any]:
+class _Found(NamedTuple):
+    name: str
+    size: int
+    modified_ns: int
+
+
+class _Place(Protocol):
+    """Where a source's files are."""
+
+    text: str
+
+    def check(self) -> None:
+        """Raises `ConnectError` if there is no such place."""
+
+    def files(self) -> list[_Found]: ...
+
+    def open(self, name: str) -> Any:
+        """A binary file that can seek."""
+
+
+class _LocalPlace:
+    def __init__(self, path: Path) -> None:
+        self._path, self.text = path, str(path)
+
+    def check(self) -> None:
+        if not self._path.is_dir():
+            raise ConnectError(f"directory={self._path} is no directory: create it, or name another")
+
+    def files(self) -> list[_Found]:
+        found: list[_Found] = []
+        with os.scandir(self._path) as entries:
+            for one in entries:
+                try:
+                    if one.is_file():
+                        status = one.stat()
+                        found.append(_Found(one.name, status.st_size, status.st_mtime_ns))
+                except FileNotFoundError:
+                    continue
+        return found
+
+    def open(self, name: str) -> Any:
+        return open(self._path / name, "rb")
+
+
+class _S3Place:
+    """Objects directly below a prefix. What is deeper is not looked at, as in a local directory."""
+
+    def __init__(self, text: str, access: S3Access) -> None:
+        self.text, self._access = text.rstrip("/"), access
+        self._bucket, self._path = bucket_and_path(text, "directory")
+        self._files = access.file_system()
+
+    def check(self) -> None:
+        from pyarrow.fs import FileType  # type: ignore[import-untyped]  # pyarrow ships no types
+
+        try:
+            missing = self._files.get_file_info(self._bucket).type == FileType.NotFound
+        except OSError as error:
+            raise self._access.failure(f"directory={self.text}", error) from error
+        if missing:
+            raise ConnectError(f"directory={self.text}: there is no bucket {self._bucket}, or it may not be seen")
+
+    def files(self) -> list[_Found]:
+        from pyarrow.fs import FileSelector, FileType
+
+        try:
+            found = self._files.get_file_info(FileSelector(self._path, allow_not_found=True))
+        except OSError as error:
+            raise self._access.failure(f"directory={self.text}", error) from error
+        return [_Found(one.base_name, one.size, one.mtime_ns) for one in found if one.type == FileType.File]
+
+    def open(self, name: str) -> Any:
+        try:
+            return io.BufferedReader(self._files.open_input_file(f"{self._path}/{name}"), 1 << 20)
+        except OSError as error:
+            raise self._access.failure(f"{self.text}/{name}", error) from error
+
+
+def _read(format: str, open_file: Callable[[], Any], size: int, most: int) -> Iterator[Any]:
     if format == "parquet":
         from pyarrow import parquet
 
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=20_000):
+        with open_file() as file, parquet.ParquetFile(file) as read:
+            for batch in read.iter_batches(batch_size=20_000):
                 yield pa.Table.from_batches([batch])
     elif format == "csv":
         from pyarrow import csv
 
         # All columns are text: what type a column has would else depend on the first block of its file.
-        with open(path, "rb") as file:
-            names = csv.open_csv(file).schema.names if path.stat().st_size else []
+        names: list[str] = []
+        if size:
+            with open_file() as file:
+                names = csv.open_csv(file).schema.names
         if names:
             options = csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 strings_can_be_null=False,
                 quoted_strings_can_be_null=False,
             )
-            reader = csv.open_csv(
-                path, convert_options=options, read_options=csv.ReadOptions(block_size=min(most, 4 << 20))
-            )
-            for batch in reader:
-                yield pa.Table.from_batches([batch])
+            with open_file() as file:
+                reader = csv.open_csv(
+                    file, convert_options=options, read_options=csv.ReadOptions(block_size=min(most, 4 << 20))
+                )
+                for batch in reader:
+                    yield pa.Table.from_batches([batch])
     else:
         values: list[Any] = []
-        size = 0
-        with open(path, "rb") as file:
+        length = 0
+        with open_file() as file:
             for line in file:
                 if not line.endswith(b"\n"):
                     break  # it is still being written
                 if line.strip():
                     values.append(json.loads(line))
-                    size += len(line)
-                if size >= most:
+                    length += len(line)
+                if length >= most:
                     yield _Documents(values)
-                    values, size = [], 0
+                    values, length = [], 0
         if values:
             yield _Documents(values)
 
 
 class FilesSink(Sink):
     settings = (
-        Text("directory", REQUIRED, ANY, HIGH, "The directory to write to.", acted_on=True),
+        Text("directory", REQUIRED, ANY, HIGH, "The directory to write to, or `s3://BUCKET/PREFIX`.", acted_on=True),
         Text(
             "format",
             REQUIRED,
@@ -209,12 +300,23 @@ class FilesSink(Sink):
             "What the files are: JSON lines, CSV with a header line, or Parquet.",
             acted_on=True,
         ),
+        *S3_SETTINGS,
     )
 
     def start(self) -> None:
         options = self.options()
-        self._directory = allowed_path(options.text("directory"), self.context.worker, "directory")
         self._format = options.text("format").lower()
+        self._s3: S3Directory | None = None
+        if is_s3(options.text("directory")):
+            self._s3 = S3Directory(
+                options.text("directory"),
+                S3Access.of(options),
+                _s3_layout(self._format),
+                self.context.log,
+                "directory",
+            )
+            return
+        self._directory = allowed_path(options.text("directory"), self.context.worker, "directory")
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -249,9 +351,13 @@ class FilesSink(Sink):
                 path.unlink()
 
     def positions(self) -> Mapping[TopicPartition, int]:
-        return self._positions
+        return self._positions if self._s3 is None else self._s3.positions()
 
     def put(self, batches: Sequence[Records], positions: Mapping[TopicPartition, int]) -> None:
+        refuse_renamed(batches, positions)
+        if self._s3 is not None:
+            self._s3.put(new_files(batches, self._format), positions)
+            return
         try:
             written = [made for number, one in enumerate(batches) for made in self._write(one, number)]
             for unfinished, path in written:
@@ -267,37 +373,77 @@ class FilesSink(Sink):
 
     def _write(self, records: Records, number: int) -> Iterator[tuple[Path, Path]]:
         """A file for each partition of a batch, under a hidden name; with the name that it will have."""
-        partitions = records.partition.unique().to_pylist()
-        for partition in partitions:
-            chosen, _ = records.split(pc.equal(records.partition, partition))
-            assert chosen is not None
-            first, last = (pc.min(chosen.offset).as_py(), pc.max(chosen.offset).as_py())
+        for partition, chosen, first, last in _by_partition(records):
             name = f"{records.topic}-{partition}-{first:020}-{last:020}"
             name = f"{name}-{number}{_suffix(self._format)}" if number else f"{name}{_suffix(self._format)}"
             unfinished = self._directory / f"{_UNFINISHED}{name}"
-            self._write_file(unfinished, chosen)
+            with open(unfinished, "wb") as file:
+                write_records(chosen, self._format, file)
+                file.flush()
+                os.fsync(file.fileno())
             yield unfinished, self._directory / name
 
-    def _write_file(self, path: Path, records: Records) -> None:
-        with open(path, "wb") as file:
-            if self._format == "json":
-                from ottla.connect.converters.by_name import make_converter
 
-                texts = make_converter("JsonConverter", {"schemas.enable": "false"}).to_bytes("", records.value)
-                for text in texts.to_pylist():
-                    file.write((text if text is not None else b"null") + b"\n")
-            else:
-                table = table_of(records)
-                if self._format == "csv":
-                    from pyarrow import csv
+def _by_partition(records: Records) -> Iterator[tuple[int, Records, int, int]]:
+    """The records of each partition, with their first and last offset."""
+    for partition in records.partition.unique().to_pylist():
+        chosen, _ = records.split(pc.equal(records.partition, partition))
+        assert chosen is not None
+        yield partition, chosen, pc.min(chosen.offset).as_py(), pc.max(chosen.offset).as_py()
 
-                    csv.write_csv(_flat(table), file)
-                else:
-                    from pyarrow import parquet
 
-                    parquet.write_table(table, file)
-            file.flush()
-            os.fsync(file.fileno())
+def refuse_renamed(batches: Sequence[Records], positions: Mapping[TopicPartition, int]) -> None:
+    """Files are named by the offsets of their records, and what a crash left is known by its name: a topic that a
+    transform has renamed would have the offsets of another."""
+    topics = {partition.topic for partition in positions}
+    for records in batches:
+        if records.topic not in topics:
+            raise ConnectError(
+                f"a transform has renamed a topic to {records.topic}: files are named by topic, partition and offset, "
+                "and the offsets would be another topic's; leave the topic's name"
+            )
+
+
+def new_files(batches: Sequence[Records], format: str, most: int | None = None) -> Iterator[NewFile]:
+    """The files of a put: one for each partition and schema, with at most so many records."""
+    for number, whole in enumerate(batches):
+        for partition, records, _, _ in _by_partition(whole):
+            for begin in range(0, len(records), most or len(records)):
+                end = min(begin + (most or len(records)), len(records))
+                part = records.take(pa.array(range(begin, end), pa.int64()))
+                first, last = pc.min(part.offset).as_py(), pc.max(part.offset).as_py()
+                yield NewFile(part.topic, partition, first, last, number, partial(write_records, part, format))
+
+
+def write_records(records: Records, format: str, file: Any) -> None:
+    """The values, as a whole file. Raises `DataError`."""
+    if format == "json":
+        from ottla.connect.converters.by_name import make_converter
+
+        texts = make_converter("JsonConverter", {"schemas.enable": "false"}).to_bytes("", records.value)
+        for text in texts.to_pylist():
+            file.write((text if text is not None else b"null") + b"\n")
+        return
+    table = table_of(records)
+    if format == "csv":
+        from pyarrow import csv
+
+        csv.write_csv(_flat(table), file)
+    else:
+        from pyarrow import parquet
+
+        parquet.write_table(table, file)
+
+
+def _s3_layout(format: str) -> Layout:
+    suffix = _suffix(format)
+
+    def name(file: NewFile, owner: int) -> str:
+        more = f"-{file.number}" if file.number else ""
+        return f"{file.topic}-{file.partition}-{file.first:020}-{file.last:020}-w{owner}{more}{suffix}"
+
+    pattern = r"(?P<topic>[^/]+)-(?P<partition>\d+)-(?P<first>\d{20})-\d{20}-w(?P<owner>\d+)(?:-\d+)?"
+    return Layout(name, re.compile(pattern + re.escape(suffix)))
 
 
 def _suffix(format: str) -> str:

@@ -178,7 +178,7 @@ def _column(schema: Schema, values: list[Any], rows: list[int]) -> Column:
 
 def _beginning(text: str) -> str:
     """All before the payload, if the text has the form that this converter and Kafka's write."""
-    if not text.startswith(_START):
+    if not text.startswith(_START) or text[len(_START)].isspace():  # the decoder below skips no spaces
         return ""
     _, end = DECODER.raw_decode(text, len(_START))
     return text[: end + len(_MIDDLE)] if text.startswith(_MIDDLE, end) else ""
