@@ -103,8 +103,9 @@ class Run:
         assert issubclass(made, Source), "a source runs as a source"
         return made(self.config, SourceContext(self.name, self.log(), offset, _now_ms, worker=self.worker))
 
-    def sink_context(self) -> SinkContext:
-        return SinkContext(self.name, self.log(), _now_ms, self.worker)
+    def sink_context(self, **of_put: Any) -> SinkContext:
+        """`of_put`: what the writer knows of the put under way, `places` and `refuse`."""
+        return SinkContext(self.name, self.log(), _now_ms, self.worker, **of_put)
 
     def log(self) -> logging.Logger:
         return logging.getLogger(f"ottla.connect.{self.name}")
