@@ -62,6 +62,7 @@ BUILT_IN: Final[tuple[ConnectorKind, ...]] = (
     ConnectorKind("ottla.connect.FilesSourceConnector", f"{_CONNECTORS}.files:FilesSource", "source"),
     ConnectorKind("ottla.connect.FilesSinkConnector", f"{_CONNECTORS}.files:FilesSink", "sink"),
     ConnectorKind("ottla.connect.GeneratorSourceConnector", f"{_CONNECTORS}.generator:GeneratorSource", "source"),
+    ConnectorKind("ottla.connect.DltSourceConnector", f"{_CONNECTORS}.dlt_resource:DltSource", "source"),
     ConnectorKind("ottla.connect.HttpSourceConnector", f"{_CONNECTORS}.web.source:HttpSource", "source"),
     ConnectorKind("ottla.connect.HttpSinkConnector", f"{_CONNECTORS}.web.sink:HttpSink", "sink"),
     ConnectorKind("io.confluent.connect.http.HttpSinkConnector", f"{_CONNECTORS}.web.sink:ConfluentHttpSink", "sink"),
