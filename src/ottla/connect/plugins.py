@@ -63,6 +63,8 @@ BUILT_IN: Final[tuple[ConnectorKind, ...]] = (
     ConnectorKind("ottla.connect.FilesSinkConnector", f"{_CONNECTORS}.files:FilesSink", "sink"),
     ConnectorKind("ottla.connect.GeneratorSourceConnector", f"{_CONNECTORS}.generator:GeneratorSource", "source"),
     ConnectorKind("ottla.connect.DltSourceConnector", f"{_CONNECTORS}.dlt_resource:DltSource", "source"),
+    ConnectorKind("ottla.connect.SparkSourceConnector", f"{_CONNECTORS}.spark_format:SparkSource", "source"),
+    ConnectorKind("ottla.connect.SparkSinkConnector", f"{_CONNECTORS}.spark_format:SparkSink", "sink"),
     ConnectorKind("ottla.connect.HttpSourceConnector", f"{_CONNECTORS}.web.source:HttpSource", "source"),
     ConnectorKind("ottla.connect.HttpSinkConnector", f"{_CONNECTORS}.web.sink:HttpSink", "sink"),
     ConnectorKind("io.confluent.connect.http.HttpSinkConnector", f"{_CONNECTORS}.web.sink:ConfluentHttpSink", "sink"),

@@ -12,10 +12,12 @@ _PREFIXES: Final = (
     *("config.", "ottla.", "producer.", "offsets.", "exactly.once.", "transaction.", "tasks.", "initial."),
     "topic.creation.",
 )
+_LISTED: Final = "; it has "
 
 
 def setting_of(problem: str, rows: Sequence[Setting], otherwise: str) -> str:
     """The setting that a message is about: the longest name in it, the first of those that it begins with."""
+    problem = problem.partition(_LISTED)[0]
     names = sorted((row.name for row in rows if row.name in problem), key=len, reverse=True)
     first = [name for name in names if problem.startswith(name)]
     return (first or names or [otherwise])[0]
@@ -28,4 +30,4 @@ def refuse_unknown(
     known = {row.name for row in rows}
     for name in sorted(config):
         if name not in known and name not in _OF_ALL and not name.startswith((*_PREFIXES, *ignored)):
-            raise InvalidOption(f"{class_name} has no option {name} here; it has {', '.join(sorted(known))}")
+            raise InvalidOption(f"{class_name} has no option {name} here{_LISTED}{', '.join(sorted(known))}")

@@ -22,6 +22,7 @@ from urllib.parse import quote
 from ottla.config.scopes import Scope
 from ottla.config.scopes import settings as settings_of
 from ottla.config.values import HIDDEN, Type
+from ottla.connect.class_names import class_name_of
 from ottla.connect.connector import SinkContext, Source, SourceContext
 from ottla.connect.plugins import ConnectorClass, find_connector
 
@@ -96,7 +97,7 @@ class Run:
     # --- the connector itself ---
 
     def connector(self) -> ConnectorClass:
-        return find_connector(self.config.get("connector.class", "")).load()
+        return find_connector(class_name_of(self.config) or "").load()
 
     def source(self, offset: Any) -> Source:
         made = self.connector()
@@ -119,6 +120,12 @@ class Run:
     @property
     def checkpoint(self) -> str:
         return (Path(self.directory) / _CHECKPOINT).absolute().as_uri()
+
+    @property
+    def kept_checkpoint(self) -> str:
+        """For those few connectors whose checkpoint the next start needs."""
+        directory = Path(self.directory).parent.parent / f"checkpoint-{quote(self.name, safe='')}"
+        return directory.absolute().as_uri()
 
     def mark_running(self) -> None:
         """To be called where the connector has started."""

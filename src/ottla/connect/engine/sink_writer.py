@@ -116,13 +116,18 @@ class RowsWriter:
         if not table.num_rows:
             return
         behind = {one: last + 1 for one, (_, last) in _spans(table).items()}
-        records = self._conversion.records(table)
-        self._send(self._conversion.tolerance.take_letters())
+        records = self.converted(table)
         self._table, self._places = table, None
         self._sink.put(records, behind)
         self._table = self._places = None
         self._own |= behind
         self._known |= behind
+
+    def converted(self, table: Any) -> list[Records]:
+        """The records of rows; the dead letters of those that are refused are durable."""
+        records = self._conversion.records(table)
+        self._send(self._conversion.tolerance.take_letters())
+        return records
 
     def _places_of(self, records: Records) -> list[Place]:
         if self._places is None:
