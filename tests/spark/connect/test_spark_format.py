@@ -11,16 +11,18 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import ottla
 from ottla.connect.connectors.spark_format import SparkSink, check_path, format_of, numbered
 from ottla.connect.engine import SparkEngine, source_writer
 from ottla.connect.engine.failures import TakenOver
 from ottla.connect.engine.run import Run, new_run
-from ottla.connect.engine.spark_formats import partition_of, stored_offset, write_frame
+from ottla.connect.engine.spark_formats import FormatWriter, partition_of, stored_offset, write_frame
 from ottla.connect.engine_port import ConnectorSpec
 from ottla.connect.errors import ConnectError
 from ottla.connect.options import InvalidOption
 from ottla.testing import Broker
 from tests.spark.connect.scene import Listener
+from tests.spark.connect.test_sink_kills import SinkScene
 from tests.spark.sink_scene import records
 
 if TYPE_CHECKING:
@@ -103,46 +105,74 @@ def until(done: Any, *listeners: Listener, timeout_s: float = 300) -> None:
         time.sleep(0.1)
 
 
-def test_files_reach_a_topic_and_other_files_once_through_stops_and_a_lost_checkpoint(
-    engine: SparkEngine, scene: Scene
-) -> None:
-    first, sink = Listener(), Listener()
-    source_name, sink_name = f"source-{scene.topic}", f"sink-{scene.topic}"
+def test_files_reach_a_topic_once_through_stops_and_a_lost_checkpoint(engine: SparkEngine, scene: Scene) -> None:
+    first = Listener()
+    name = f"source-{scene.topic}"
     scene.add("a", 1, 2, 3)
-    engine.start(scene.spec(source_name, scene.source), first)
-    first.wait_for("running")
+    engine.start(scene.spec(name, scene.source), first)
     until(lambda: scene.ids() == [1, 2, 3], first)
     assert [record.key for record in records(scene.broker, scene.topic)] == [b"n1", b"n2", b"n3"]
-    engine.start(scene.spec(sink_name, scene.sink), sink)
-    until(lambda: scene.written() == [1, 2, 3], sink)
-    engine.stop(source_name)
+    engine.stop(name)
     first.wait_for("stopped")
     scene.add("b", 4)
     again = Listener()
-    engine.start(scene.spec(source_name, scene.source), again)  # another start, with the checkpoint of the first
+    engine.start(scene.spec(name, scene.source), again)  # another start, with the checkpoint of the first
     until(lambda: scene.ids() == [1, 2, 3, 4], again)
-    until(lambda: scene.written() == [1, 2, 3, 4], sink)
-    for name, listener in ((source_name, again), (sink_name, sink)):
-        engine.stop(name)
-        listener.wait_for("stopped")
+    engine.stop(name)
+    again.wait_for("stopped")
     # A checkpoint that is lost is named; nothing is read from the beginning by itself.
-    (kept,) = scene.directory.glob(f"state/checkpoint-{source_name}")
+    (kept,) = scene.directory.glob("state/checkpoint-*")
     shutil.rmtree(kept)
     lost = Listener()
-    engine.start(scene.spec(source_name, scene.source), lost)
+    engine.start(scene.spec(name, scene.source), lost)
     until(lambda: bool(lost.events))
     assert lost.events == ["failed"], lost.traces
     assert "spark.checkpoint" in lost.traces[0]
-    engine.stop(source_name)
+    engine.stop(name)
     lost.wait_for("stopped")
-    # The same file read whole, once.
+    # The same files read whole, once.
     whole = {**scene.source, "spark.read": "batch", "topic": f"{scene.topic}-whole"}
     batch = Listener()
-    engine.start(scene.spec(f"{source_name}-whole", whole), batch)
+    engine.start(scene.spec(f"{name}-whole", whole), batch)
     until(lambda: len(records(scene.broker, f"{scene.topic}-whole")) == 4, batch)
-    engine.stop(f"{source_name}-whole")
+    engine.stop(f"{name}-whole")
     batch.wait_for("stopped")
     assert scene.ids() == [1, 2, 3, 4]
+
+
+def test_a_batch_that_comes_again_is_in_the_format_once(spark: "SparkSession", scene: Scene) -> None:
+    """What foreachBatch calls, by hand: another process of the connector has the same batch again."""
+    schema = '{"type":"struct","fields":[{"type":"int64","field":"id"}],"optional":false}'
+    values = [f'{{"schema":{schema},"payload":{{"id":{number}}}}}'.encode() for number in range(4)]
+    sink = SinkScene(scene.broker, scene.topic, scene.directory)
+    for batch, first, last in ((0, 0, 1), (0, 0, 1), (1, 2, 3)):
+        config = {**scene.sink, "spark.place.columns": "true"}
+        write = FormatWriter(new_run("by-hand", "sink", config, scene.worker))
+        write.query = "q"
+        write.is_known.set()
+        rows = pa.Table.from_batches([sink.rows(first, last, values[first : last + 1])])
+        write(spark.createDataFrame(rows.drop_columns(["headers", "timestamp"])).selectExpr("*", *_MISSING), batch)
+    assert scene.written() == [0, 1, 2, 3]
+    assert {path.name for path in (scene.directory / "out" / "query=q").iterdir()} == {"batch=0", "batch=1"}
+
+
+_MISSING = (
+    "timestamp_millis(0) AS timestamp",
+    "CAST(NULL AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers",
+)
+
+
+@pytest.mark.slow
+def test_a_topic_reaches_files_by_a_query(engine: SparkEngine, scene: Scene) -> None:
+    sink, name = Listener(), f"sink-{scene.topic}"
+    schema = '{"type":"struct","fields":[{"type":"int64","field":"id"}],"optional":false}'
+    with ottla.Producer(bootstrap_servers=scene.broker.bootstrap) as producer:
+        for number in range(3):
+            producer.send(scene.topic, f'{{"schema":{schema},"payload":{{"id":{number}}}}}'.encode())
+    engine.start(scene.spec(name, scene.sink), sink)
+    until(lambda: scene.written() == [0, 1, 2], sink)
+    engine.stop(name)
+    sink.wait_for("stopped")
 
 
 def rows(*ids: int) -> list[Any]:

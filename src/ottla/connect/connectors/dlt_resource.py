@@ -52,8 +52,8 @@ class _Item(NamedTuple):
     resource: str
     rows: Any
     size: int
-    count: int
-    """Of the extraction, with this one."""
+    number: int
+    """In the extraction, from 1."""
     digest: str
 
 
@@ -114,7 +114,7 @@ class DltSource(Source):
             gathered.append(item)
             size += item.size
         last = gathered[-1]
-        self._offset = {"state": self._offset["state"], "items": last.count, "digest": last.digest}
+        self._offset = {"state": self._offset["state"], "items": last.number, "digest": last.digest}
         return self._records(gathered)
 
     # Extraction.
@@ -126,9 +126,9 @@ class DltSource(Source):
         if skipped:
             last = None
             for last in items:
-                if last.count == skipped:
+                if last.number == skipped:
                     break
-            if last is None or last.count != skipped or last.digest != digest:
+            if last is None or last.number != skipped or last.digest != digest:
                 self.context.log.warning(
                     "connector %s: %s no longer gives the %d items that were written since its state was saved; all "
                     "of them are written again",
@@ -247,7 +247,7 @@ def _typed(made: Any, arguments: Mapping[str, str]) -> dict[str, Any]:
     if not arguments:
         return {}
     try:
-        parameters = inspect.signature(made).parameters
+        parameters: Mapping[str, inspect.Parameter] = inspect.signature(made).parameters
     except (TypeError, ValueError):
         parameters = {}
     typed: dict[str, Any] = {}

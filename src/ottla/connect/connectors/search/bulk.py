@@ -23,14 +23,15 @@ class Action(NamedTuple):
     position: int
     kind: str
     """`index`, `update` or `delete`."""
-    index: str
+    into: str
+    """The index."""
     id: str
     document: bytes | None
     version: int | None
     """The record's offset, if the id is its key."""
 
     def lines(self) -> bytes:
-        about: dict[str, Any] = {"_index": self.index, "_id": self.id}
+        about: dict[str, Any] = {"_index": self.into, "_id": self.id}
         if self.version is not None:
             about |= {"version": self.version, "version_type": "external"}
         if self.kind == "update":
@@ -92,7 +93,7 @@ def to_send_again(actions: Sequence[Action], found: Sequence[Item]) -> list[Acti
     late: set[tuple[str, str]] = set()
     again: list[Action] = []
     for action, item in zip(actions, found, strict=True):
-        document = (action.index, action.id)
+        document = (action.into, action.id)
         if item.outcome is Outcome.LATER:
             late.add(document)
             again.append(action)

@@ -105,7 +105,7 @@ class SearchSink(Sink):
         actions: list[Action] = []
         for records in batches:
             made = list(self._actions(records))
-            for index in dict.fromkeys(action.index for action in made):
+            for index in dict.fromkeys(action.into for action in made):
                 self._make_sure_of(index, records)
             actions += made
         actions.sort(key=lambda action: action.position)
@@ -199,7 +199,7 @@ class SearchSink(Sink):
                 if item.outcome is Outcome.BROKEN:
                     raise ConnectError(f"connection.url: {reply.url} refuses to write: {item.reason}")
             refused = [
-                Refusal(action.position, f"{action.index}/{action.id}: {item.reason}")
+                Refusal(action.position, f"{action.into}/{action.id}: {item.reason}")
                 for action, item in zip(actions, found, strict=True)
                 if item.outcome is Outcome.REFUSED
             ]

@@ -199,7 +199,7 @@ class WebClient:
         plain = connect(url.host, url.port, timeout_s)
         made = http.client.HTTPConnection(url.host, url.port)
         try:
-            made.sock = _Timed(self._secured(plain, url) if url.scheme == "https" else plain)  # type: ignore[assignment]
+            made.sock = _Timed(self._secured(plain, url) if url.scheme == "https" else plain)
         except BaseException:
             plain.close()
             raise
