@@ -21,7 +21,7 @@ from ottla.connect.engine_port import ConnectorSpec
 from ottla.connect.errors import ConnectError
 from ottla.connect.options import InvalidOption
 from ottla.testing import Broker
-from tests.spark.connect.scene import Listener
+from tests.spark.connect.scene import Listener, make_topic
 from tests.spark.connect.test_sink_kills import SinkScene
 from tests.spark.sink_scene import records
 
@@ -132,6 +132,7 @@ def test_files_reach_a_topic_once_through_stops_and_a_lost_checkpoint(engine: Sp
     lost.wait_for("stopped")
     # The same files read whole, once.
     whole = {**scene.source, "spark.read": "batch", "topic": f"{scene.topic}-whole"}
+    make_topic(scene.broker, f"{scene.topic}-whole")
     batch = Listener()
     engine.start(scene.spec(f"{name}-whole", whole), batch)
     until(lambda: len(records(scene.broker, f"{scene.topic}-whole")) == 4, batch)
