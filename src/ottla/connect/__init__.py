@@ -12,6 +12,7 @@
     transforms    Kafka's and Debezium's transforms and predicates, and a connector's chain of them
     connector     what a connector is: `Source`, `Sink`
     arrow_tables  tables of Arrow as records, and records as tables
+    class_names   what `connector.class` says, where one word is for two connectors
     plugins       class names to connectors; those of other packages
     connectors    the connectors themselves
     engine_port   what a worker asks of the engine that runs connectors, and hears from it

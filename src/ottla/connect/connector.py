@@ -17,20 +17,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from logging import Logger
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from ottla.base.ids import TopicPartition
 from ottla.config.parse import Values
 from ottla.config.setting import Setting
 from ottla.connect.data.records import Records
-from ottla.connect.errors import ConnectError, Retriable
+from ottla.connect.errors import ConnectError, DataError, Retriable
 from ottla.connect.options import read_options
 
 __all__ = [
     "ConnectError",
     "Offset",
     "Partition",
+    "Place",
     "Problem",
+    "Refusal",
     "Retriable",
     "Sink",
     "SinkContext",
@@ -80,6 +82,32 @@ class SourceContext:
     """The worker's properties, for what concerns all connectors (`file.allowed.paths`)."""
 
 
+class Place(NamedTuple):
+    """Where a record stands in Kafka, whatever a transform made of its topic since (KIP-793)."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class Refusal(NamedTuple):
+    """A record of the put under way that the target refuses."""
+
+    position: int
+    """The record's, of `Records.position`."""
+    reason: str
+
+
+def _own_places(records: Records) -> list[Place]:
+    pairs = zip(records.partition.to_pylist(), records.offset.to_pylist(), strict=True)
+    return [Place(records.topic, partition, offset) for partition, offset in pairs]
+
+
+def _refuse(refusals: Sequence[Refusal]) -> None:
+    for one in refusals:
+        raise DataError(one.reason)
+
+
 @dataclass(frozen=True, slots=True)
 class SinkContext:
     """What a sink is given of the world."""
@@ -88,6 +116,11 @@ class SinkContext:
     log: Logger
     now_ms: Callable[[], int]
     worker: Mapping[str, str] = field(default_factory=dict)
+    places: Callable[[Records], list[Place]] = _own_places
+    """Where the records of a batch of the put under way stand in Kafka."""
+    refuse: Callable[[Sequence[Refusal]], None] = _refuse
+    """Reports records that the target refuses, within `put` (KIP-610). It raises if none may be left out
+    (`errors.tolerance=none`), and the put must let it. If it returns, their dead letters are durable."""
 
 
 class Source(ABC):

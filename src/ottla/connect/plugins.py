@@ -62,6 +62,24 @@ BUILT_IN: Final[tuple[ConnectorKind, ...]] = (
     ConnectorKind("ottla.connect.FilesSourceConnector", f"{_CONNECTORS}.files:FilesSource", "source"),
     ConnectorKind("ottla.connect.FilesSinkConnector", f"{_CONNECTORS}.files:FilesSink", "sink"),
     ConnectorKind("ottla.connect.GeneratorSourceConnector", f"{_CONNECTORS}.generator:GeneratorSource", "source"),
+    ConnectorKind("ottla.connect.DltSourceConnector", f"{_CONNECTORS}.dlt_resource:DltSource", "source"),
+    ConnectorKind("ottla.connect.SparkSourceConnector", f"{_CONNECTORS}.spark_format:SparkSource", "source"),
+    ConnectorKind("ottla.connect.SparkSinkConnector", f"{_CONNECTORS}.spark_format:SparkSink", "sink"),
+    ConnectorKind("ottla.connect.HttpSourceConnector", f"{_CONNECTORS}.web.source:HttpSource", "source"),
+    ConnectorKind("ottla.connect.HttpSinkConnector", f"{_CONNECTORS}.web.sink:HttpSink", "sink"),
+    ConnectorKind("io.confluent.connect.http.HttpSinkConnector", f"{_CONNECTORS}.web.sink:ConfluentHttpSink", "sink"),
+    ConnectorKind("io.aiven.kafka.connect.http.HttpSinkConnector", f"{_CONNECTORS}.web.sink:AivenHttpSink", "sink"),
+    ConnectorKind(
+        "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
+        f"{_CONNECTORS}.search.sink:ElasticsearchSink",
+        "sink",
+    ),
+    ConnectorKind(
+        "io.aiven.kafka.connect.opensearch.OpensearchSinkConnector", f"{_CONNECTORS}.search.sink:OpensearchSink", "sink"
+    ),
+    ConnectorKind(
+        "io.aiven.kafka.connect.opensearch.OpenSearchSinkConnector", f"{_CONNECTORS}.search.sink:OpensearchSink", "sink"
+    ),
     ConnectorKind(
         "io.debezium.connector.postgresql.PostgresConnector", f"{_CONNECTORS}.postgres.source:PostgresSource", "source"
     ),

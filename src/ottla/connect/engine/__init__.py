@@ -9,6 +9,7 @@
     source_writer   a batch and its offsets in one transaction
     sink_reader     our Spark source, from where the target is
     sink_writer     rows to records, put with their positions
+    spark_formats   connectors whose other end is a format of Spark's
     conversion      transforms and converters, between records and rows
     tolerance       records that are refused: left out, logged, dead letters
     offsets_log     the offsets topic in Kafka Connect's format

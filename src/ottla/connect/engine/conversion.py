@@ -223,7 +223,7 @@ class SinkConversion(_Conversion):
             chosen = rows if len(numbers) == rows.num_rows else rows.take(numbers)
             return self._transformed(list(self._records(chosen, numbers)))
 
-        return self.tolerance.through(rows.num_rows, attempt, lambda row: _raw_origin(rows, row))
+        return self.tolerance.through(rows.num_rows, attempt, lambda row: raw_origin(rows, row))
 
     def _records(self, rows: Any, positions: Any) -> Iterator[Records]:
         topics = _plain(rows.column("topic"))
@@ -311,7 +311,8 @@ def _binary(column: Any) -> Any:
     return _plain(column).cast(pa.binary())
 
 
-def _raw_origin(rows: Any, row: int) -> Origin:
+def raw_origin(rows: Any, row: int) -> Origin:
+    """Where a row of our Spark source came from."""
     found = rows.slice(row, 1).to_pylist()[0]
     headers = tuple((header["key"], header["value"]) for header in found["headers"] or ())
     return Origin(found["topic"], found["partition"], found["offset"], found["key"], found["value"], headers)

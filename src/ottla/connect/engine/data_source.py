@@ -54,6 +54,10 @@ class ConnectDataSource(DataSource):
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> Any:  # noqa: N802
         run = self._run()
+        if _is_spark_source(run):
+            from ottla.connect.engine.spark_formats import SparkRowsWriter
+
+            return SparkRowsWriter(run)
         if run.type == "source":
             from ottla.connect.engine.source_writer import SourceWriter
 
@@ -61,3 +65,15 @@ class ConnectDataSource(DataSource):
         from ottla.connect.engine.sink_writer import SinkWriter
 
         return SinkWriter(run)
+
+    def writer(self, schema: "StructType", overwrite: bool) -> Any:
+        from ottla.connect.engine.spark_formats import READ, SparkReadWriter
+
+        return SparkReadWriter(self._run(), int(self.options[READ]))
+
+
+def _is_spark_source(run: "Run") -> bool:
+    from ottla.connect.class_names import SPARK_SOURCE, class_name_of
+    from ottla.connect.plugins import find_connector
+
+    return find_connector(class_name_of(run.config) or "").class_name == SPARK_SOURCE

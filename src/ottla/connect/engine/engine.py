@@ -16,11 +16,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from ottla.base.pacing import Backoff
+from ottla.connect.class_names import class_name_of
+from ottla.connect.connectors.spark_format import SparkSink, SparkSource
 from ottla.connect.engine.data_source import NAME, START
 from ottla.connect.engine.failures import Failure, failure_in, is_retriable
 from ottla.connect.engine.offsets_log import end_transaction
 from ottla.connect.engine.run import Run, new_run
 from ottla.connect.engine.session import Session
+from ottla.connect.engine.spark_formats import start_sink, start_source
 from ottla.connect.engine_port import ConnectorSpec, EngineListener
 from ottla.connect.errors import ConnectError
 from ottla.connect.plugins import find_connector
@@ -135,7 +138,7 @@ class _Supervisor:
         spec = self._spec
         run: Run | None = None
         try:
-            kind = find_connector(spec.config.get("connector.class", ""))
+            kind = find_connector(class_name_of(spec.config) or "")
             run = new_run(spec.name, kind.type, spec.config, spec.worker)
             query = self._started(run)
             started_s = monotonic()
@@ -161,6 +164,11 @@ class _Supervisor:
     def _started(self, run: Run) -> "StreamingQuery":
         path = str(run.spec_path)
         spark = self._session.get()
+        connector = run.connector()
+        if issubclass(connector, SparkSource):
+            return start_source(spark, run, NAME, START)
+        if issubclass(connector, SparkSink):
+            return start_sink(spark, run, NAME, START)
         rows = spark.readStream.format(NAME).option(START, path).load()
         if run.type == "sink":
             rows = rows.coalesce(1)

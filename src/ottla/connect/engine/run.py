@@ -22,6 +22,7 @@ from urllib.parse import quote
 from ottla.config.scopes import Scope
 from ottla.config.scopes import settings as settings_of
 from ottla.config.values import HIDDEN, Type
+from ottla.connect.class_names import class_name_of
 from ottla.connect.connector import SinkContext, Source, SourceContext
 from ottla.connect.plugins import ConnectorClass, find_connector
 
@@ -96,15 +97,16 @@ class Run:
     # --- the connector itself ---
 
     def connector(self) -> ConnectorClass:
-        return find_connector(self.config.get("connector.class", "")).load()
+        return find_connector(class_name_of(self.config) or "").load()
 
     def source(self, offset: Any) -> Source:
         made = self.connector()
         assert issubclass(made, Source), "a source runs as a source"
         return made(self.config, SourceContext(self.name, self.log(), offset, _now_ms, worker=self.worker))
 
-    def sink_context(self) -> SinkContext:
-        return SinkContext(self.name, self.log(), _now_ms, self.worker)
+    def sink_context(self, **of_put: Any) -> SinkContext:
+        """`of_put`: what the writer knows of the put under way, `places` and `refuse`."""
+        return SinkContext(self.name, self.log(), _now_ms, self.worker, **of_put)
 
     def log(self) -> logging.Logger:
         return logging.getLogger(f"ottla.connect.{self.name}")
@@ -118,6 +120,12 @@ class Run:
     @property
     def checkpoint(self) -> str:
         return (Path(self.directory) / _CHECKPOINT).absolute().as_uri()
+
+    @property
+    def kept_checkpoint(self) -> str:
+        """For those few connectors whose checkpoint the next start needs."""
+        directory = Path(self.directory).parent.parent / f"checkpoint-{quote(self.name, safe='')}"
+        return directory.absolute().as_uri()
 
     def mark_running(self) -> None:
         """To be called where the connector has started."""

@@ -152,11 +152,11 @@ class SinkReader(DataSourceStreamReader):
         return {"run": self.run, "_reader": None, "_topics": set()}
 
 
-def open_sink(run: Run) -> Sink:
+def open_sink(run: Run, **of_put: Any) -> Sink:
     """The connector's sink, started."""
     made = run.connector()
     assert issubclass(made, Sink), "a sink runs as a sink"
-    sink = made(run.config, run.sink_context())
+    sink = made(run.config, run.sink_context(**of_put))
     try:
         sink.start()
     except BaseException:

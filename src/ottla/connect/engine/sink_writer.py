@@ -21,13 +21,15 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.topics import NewTopic
 from ottla.client.blocking.producer import Producer
 from ottla.client.errors import TopicAlreadyExists
-from ottla.connect.connector import Sink
-from ottla.connect.engine.conversion import SinkConversion
+from ottla.connect.connector import Place, Refusal, Sink
+from ottla.connect.data.records import Records
+from ottla.connect.engine.conversion import SinkConversion, raw_origin
 from ottla.connect.engine.failures import packs_failures
 from ottla.connect.engine.run import Run, log_to_stderr
 from ottla.connect.engine.sink_reader import open_sink
 from ottla.connect.engine.source_writer import Written
-from ottla.connect.engine.tolerance import DeadLetter, Tolerance
+from ottla.connect.engine.tolerance import DeadLetter, RecordRefused, Tolerance
+from ottla.connect.errors import DataError
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.row_sender import chunks
 from ottla.spark.worker_process import begin_task
@@ -90,7 +92,10 @@ class RowsWriter:
         tolerance = Tolerance(run.name, run.config, run.log())
         self._conversion = SinkConversion(run.config, run.worker, tolerance)
         self._letters: Producer | None = None
-        self._sink: Sink = open_sink(run)
+        self._table: Any = None
+        """The rows of the put under way; a record's position is its row."""
+        self._places: list[Place] | None = None
+        self._sink: Sink = open_sink(run, places=self._places_of, refuse=self._refuse)
         self._own: dict[TopicPartition, int] = {}
         """Behind what this writer has put: where a batch for it may begin."""
         try:
@@ -111,11 +116,36 @@ class RowsWriter:
         if not table.num_rows:
             return
         behind = {one: last + 1 for one, (_, last) in _spans(table).items()}
-        records = self._conversion.records(table)
-        self._send(self._conversion.tolerance.take_letters())
+        records = self.converted(table)
+        self._table, self._places = table, None
         self._sink.put(records, behind)
+        self._table = self._places = None
         self._own |= behind
         self._known |= behind
+
+    def converted(self, table: Any) -> list[Records]:
+        """The records of rows; the dead letters of those that are refused are durable."""
+        records = self._conversion.records(table)
+        self._send(self._conversion.tolerance.take_letters())
+        return records
+
+    def _places_of(self, records: Records) -> list[Place]:
+        if self._places is None:
+            columns = [self._table.column(name).to_pylist() for name in ("topic", "partition", "offset")]
+            self._places = [Place(*one) for one in zip(*columns, strict=True)]
+        places = self._places
+        return [places[position] for position in records.position.to_pylist()]
+
+    def _refuse(self, refusals: Sequence[Refusal]) -> None:
+        """What the sink refuses; its dead letters are flushed before the put ends."""
+        table, tolerance = self._table, self._conversion.tolerance
+        for position, reason in refusals:
+            came_from = raw_origin(table, position)
+            place = f"the record at offset {came_from.offset} of {came_from.topic}-{came_from.partition}"
+            error = DataError(f"{place}: {reason}")
+            refused = RecordRefused(error, position, "TASK_PUT", type(self._sink).__name__)
+            tolerance.refuse(refused, lambda row: raw_origin(table, row))
+        self._send(tolerance.take_letters())
 
     def _new_rows(self, table: Any) -> Any:
         """Without those that the target has."""

@@ -22,8 +22,9 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from ottla.client.admin.topics import NewTopic
 from ottla.client.blocking.producer import Producer
 from ottla.client.errors import TopicAlreadyExists, UnknownTopicOrPartition
+from ottla.connect.connector import Partition
 from ottla.connect.engine.failures import packs_failures
-from ottla.connect.engine.offsets_log import OffsetsLog, OffsetStep, compact, is_done
+from ottla.connect.engine.offsets_log import OffsetsLog, OffsetStep, Stored, compact, is_done
 from ottla.connect.engine.run import Run, log_to_stderr
 from ottla.connect.engine.source_reader import Control
 from ottla.connect.engine.tolerance import Tolerance
@@ -78,30 +79,36 @@ def _and(first: Any, others: Iterable[Any]) -> Iterator[Any]:
 
 def write_batch(run: Run, control: Control, rows: Iterable[Any]) -> None:
     """Writes a batch once, whoever tries, and however often. Raises `TakenOver`, or what the cluster says."""
-    writer = _kept.pop(run.name, None)
-    if writer is not None and not writer.continues(run, control):
-        writer.close()
-        writer = None
+    writer = kept_writer(run, control)
     try:
         if writer is None:
             writer = BatchWriter(run)
             if writer.takes_over(control):
                 writer.batch = control.batch
-                _keep(writer)
+                keep_writer(writer)
                 return
         writer.write(control, rows)
     except BaseException:
         if writer is not None:
             writer.close()
         raise
-    _keep(writer)
+    keep_writer(writer)
 
 
 _kept: "dict[str, BatchWriter]" = {}
 """By connector: a quicker way, and no more."""
 
 
-def _keep(writer: "BatchWriter") -> None:
+def kept_writer(run: Run, control: Control) -> "BatchWriter | None":
+    """The one that wrote the batch before this one, if it was this process."""
+    writer = _kept.pop(run.name, None)
+    if writer is not None and not writer.continues(run, control):
+        writer.close()
+        writer = None
+    return writer
+
+
+def keep_writer(writer: "BatchWriter") -> None:
     while len(_kept) >= _MOST_KEPT:
         _kept.pop(next(iter(_kept))).close()
     _kept[writer.run.name] = writer
@@ -126,6 +133,14 @@ class BatchWriter:
             log = OffsetsLog(access, self.run.offsets_topic, self.run.name, control.positions)
             log.catch_up()
             return is_done(log, control.steps)
+
+    def takes_over_from(self, partition: Partition) -> Stored | None:
+        """Fences everybody else. What the offsets topic says then."""
+        self._producer.init_transactions()
+        with ClusterAccess({**self.run.producer_settings(), **self.run.worker_settings()}) as access:
+            log = OffsetsLog(access, self.run.offsets_topic, self.run.name)
+            log.catch_up()
+            return log.get(partition)
 
     def write(self, control: Control, rows: Iterable[Any]) -> None:
         with self._producer.transaction():

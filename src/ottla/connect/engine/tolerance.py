@@ -1,4 +1,4 @@
-"""What is done with records that a converter or a transform refuses: `errors.tolerance` and its siblings (KIP-298).
+"""What is done with records that a converter, a transform or a sink refuses: `errors.tolerance` (KIP-298, KIP-610).
 
     none (the default)    the connector fails, and nothing of the batch is written
     all                   the record is left out; logged with `errors.log.enable`, and sent to
@@ -146,6 +146,13 @@ class Tolerance:
                 self._leave_out(refused.record, refused, origin)
                 rows = rows.filter(pc.not_equal(rows, refused.record))
         return []
+
+    def refuse(self, refused: RecordRefused, origin: Callable[[int], Origin]) -> None:
+        """For a record that the target refuses. Raises `refused` if it may not be left out."""
+        self._log_refused(refused, origin)
+        if not self._all:
+            raise refused
+        self._leave_out(refused.record, refused, origin)
 
     def _leave_out(self, row: int | None, refused: RecordRefused, origin: Callable[[int], Origin]) -> None:
         assert row is not None, "a record that is left out is known"

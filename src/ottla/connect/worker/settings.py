@@ -34,7 +34,13 @@ _BOTH: Final = (
     ),
     Text("rest.advertised.host.name", None, ANY, LOW, "The host that other workers and states name."),
     Int("rest.advertised.port", None, Between(1, 65535), LOW, "The port that other workers and states name."),
-    Text("ottla.connect.state.dir", "./ottla-connect-state", ANY, LOW, "Where checkpoints are; may be lost."),
+    Text(
+        "ottla.connect.state.dir",
+        "./ottla-connect-state",
+        ANY,
+        LOW,
+        "Where checkpoints are; those of Spark's formats are needed, others may be lost.",
+    ),
 )
 _TOPIC_ROWS: Final = (
     Short("offset.storage.replication.factor", 3, at_least(1), LOW, "Replicas of the offsets topic."),

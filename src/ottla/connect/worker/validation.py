@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from ottla.config.bounds import Items, NotEmpty, OneOf
 from ottla.config.values import HIDDEN, Type, Value, parse_value, value_text
+from ottla.connect.class_names import class_name_of
 from ottla.connect.converters import by_name as converters
 from ottla.connect.converters.by_name import aliases
 from ottla.connect.options import InvalidOption
@@ -74,7 +75,7 @@ def require_valid(report: Report) -> None:
 
 def find_plugin(plugins: Plugins, config: Mapping[str, str | None]) -> ConnectorPlugin:
     """The connector that a configuration is for. Raises `Refused`."""
-    class_name = config.get("connector.class")
+    class_name = class_name_of(config)
     if class_name is None:
         shown = ", ".join(f"{key}={'null' if value is None else value}" for key, value in config.items())
         raise bad_request(f"Connector config {{{shown}}} contains no connector type")

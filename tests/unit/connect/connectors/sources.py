@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ottla.base.ids import TopicPartition
-from ottla.connect.connector import SinkContext, Source, SourceContext
+from ottla.connect.connector import Refusal, SinkContext, Source, SourceContext
 from ottla.connect.data.columns import Column
 from ottla.connect.data.records import Records, records_of
 from ottla.connect.data.rows import rows_of
@@ -50,10 +50,13 @@ def values_of(records: Records) -> list[Any]:
     return rows_of(column) if isinstance(column, Column) else list(column.values)
 
 
-def sink(allowed: Path, /, **config: str) -> Any:
+def sink(allowed: Path, /, refused: list[Refusal] | None = None, **config: str) -> Any:
+    """A sink that is started. What it refuses is added to `refused`, as with `errors.tolerance=all`."""
     given = {key.replace("__", "."): value for key, value in config.items()}
     kind = find_connector(given["connector.class"]).load()
-    made = kind(given, SinkContext("connector", getLogger("test"), lambda: 1_000, {"file.allowed.paths": str(allowed)}))  # type: ignore[arg-type,call-arg]
+    more = {} if refused is None else {"refuse": refused.extend}
+    context = SinkContext("connector", getLogger("test"), lambda: 1_000, {"file.allowed.paths": str(allowed)}, **more)  # type: ignore[arg-type]
+    made = kind(given, context)  # type: ignore[arg-type]
     made.start()
     return made
 

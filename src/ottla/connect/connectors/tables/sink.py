@@ -21,6 +21,7 @@ from ottla.base.ids import TopicPartition
 from ottla.config.bounds import OneOf, at_least
 from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, REQUIRED, Flag, Int, List, Secret, Setting, Text
 from ottla.connect.connector import Problem, Sink
+from ottla.connect.connectors.known_options import refuse_unknown, setting_of
 from ottla.connect.connectors.tables.databases import Database, NewColumn, Table, check_database, open_database
 from ottla.connect.connectors.tables.rows import KeyRule, Rows, joined, last_of_each, rows_to_delete, rows_to_write
 from ottla.connect.data.records import Records
@@ -83,7 +84,7 @@ class TablesSink(Sink):
             rules = cls.rules_of(config)
             check_database(rules.url, rules.user, rules.password)
         except (ConnectError, ImportError) as problem:
-            return [(setting_of(str(problem), cls.settings), str(problem))]
+            return [(setting_of(str(problem), cls.settings, "connection.url"), str(problem))]
         return []
 
     def start(self) -> None:
@@ -338,28 +339,6 @@ def _url() -> Setting:
         "jdbc:postgresql://HOST:PORT/DATABASE or jdbc:sqlite:FILE.",
         acted_on=True,
     )
-
-
-_OF_ALL: Final = ("name", "connector.class", "tasks.max", "topics", "topics.regex", "transforms", "predicates")
-_PREFIXES: Final = (
-    *("transforms.", "predicates.", "errors.", "key.converter", "value.converter", "header.converter", "consumer."),
-    *("config.", "ottla.", "producer.", "offsets.", "exactly.once.", "transaction.", "tasks.", "initial."),
-)
-
-
-def setting_of(problem: str, rows: Sequence[Setting]) -> str:
-    """The setting that a message is about: the longest name in it, the first of those that it begins with."""
-    names = sorted((row.name for row in rows if row.name in problem), key=len, reverse=True)
-    first = [name for name in names if problem.startswith(name)]
-    return (first or names or ["connection.url"])[0]
-
-
-def refuse_unknown(class_name: str, rows: Sequence[Setting], config: Mapping[str, str]) -> None:
-    """An option that we lack is refused by name."""
-    known = {row.name for row in rows}
-    for name in sorted(config):
-        if name not in known and name not in _OF_ALL and not name.startswith(_PREFIXES):
-            raise InvalidOption(f"{class_name} has no option {name} here; it has {', '.join(sorted(known))}")
 
 
 class ConfluentTablesSink(TablesSink):

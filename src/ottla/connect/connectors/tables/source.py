@@ -28,6 +28,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from ottla.config.bounds import OneOf, at_least
 from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, REQUIRED, Flag, Int, List, Long, Secret, Text
 from ottla.connect.connector import Problem, Source, SourceRecords
+from ottla.connect.connectors.known_options import refuse_unknown, setting_of
 from ottla.connect.connectors.tables.databases import (
     ColumnFacts,
     Database,
@@ -36,7 +37,7 @@ from ottla.connect.connectors.tables.databases import (
     literally,
     open_database,
 )
-from ottla.connect.connectors.tables.sink import POSITIONS, refuse_unknown, setting_of
+from ottla.connect.connectors.tables.sink import POSITIONS
 from ottla.connect.data import schema as schemas
 from ottla.connect.data.columns import nothing
 from ottla.connect.data.records import Records
@@ -162,7 +163,7 @@ class TablesSource(Source):
             url, user = options.text("connection.url"), options.optional_text("connection.user")
             check_database(url, user, None if password is None else password.secret)
         except (ConnectError, ImportError) as problem:
-            return [(setting_of(str(problem), cls.settings), str(problem))]
+            return [(setting_of(str(problem), cls.settings, "connection.url"), str(problem))]
         return []
 
     @classmethod
