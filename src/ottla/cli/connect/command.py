@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     run = add("run", "starting:run", "run connectors from files in a worker that stands alone")
     run.add_argument("file", nargs="+", help="connectors: .properties, .json or .yaml")
     run.add_argument("-b", "--bootstrap-server", metavar="HOST:PORT", help="brokers of the cluster")
-    run.add_argument("--once", action="store_true", help="end when nothing more comes; for cron and CI")
+    run.add_argument("--once", action="store_true", help="end when all that there is has been moved; for cron and CI")
     run.add_argument(
         "--idle",
         type=float,

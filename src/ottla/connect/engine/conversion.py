@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
+from ottla.client.blocking.schema_registry import SchemaRegistryClient
 from ottla.connect.converters.by_name import make_converter
 from ottla.connect.converters.converter import Converter, Part
+from ottla.connect.converters.registered import RegistryMaker
 from ottla.connect.data.columns import AnyColumn, Column
 from ottla.connect.data.records import Header, Records, header_columns
 from ottla.connect.data.rows import column_of, rows_of
@@ -45,7 +47,9 @@ _NO_HEADER: Final = Schema(Type.STRING, optional=True)
 _SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 
-def part_converter(part: str, config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, Converter]:
+def part_converter(
+    part: str, config: Mapping[str, str], worker: Mapping[str, str], registry: RegistryMaker
+) -> tuple[str, Converter]:
     """The class name and the converter of keys or values: the connector's if it names one, else the worker's."""
     setting = f"{part}.converter"
     given = config if config.get(setting) else worker
@@ -54,7 +58,7 @@ def part_converter(part: str, config: Mapping[str, str], worker: Mapping[str, st
     options: dict[str, str | None] = {
         key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)
     }
-    return name, make_converter(name, options, is_key=part == "key", registry=registry_client)
+    return name, make_converter(name, options, is_key=part == "key", registry=registry)
 
 
 class SimpleHeaders:
@@ -81,11 +85,13 @@ def _header_text(schema: Schema | None, value: Any) -> str:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else java_text(schema, value)
 
 
-def header_converter(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, Converter]:
+def header_converter(
+    config: Mapping[str, str], worker: Mapping[str, str], registry: RegistryMaker
+) -> tuple[str, Converter]:
     name = (config.get("header.converter") or worker.get("header.converter") or _SIMPLE_HEADERS).strip()
     if name.rpartition(".")[2] in ("SimpleHeaderConverter", "Simple"):
         return name, SimpleHeaders()
-    return part_converter("header", config, worker)
+    return part_converter("header", config, worker, registry)
 
 
 def _refusing(stage: str, class_name: str, convert: Callable[[], Any], positions: Any) -> Any:
@@ -98,12 +104,29 @@ def _refusing(stage: str, class_name: str, convert: Callable[[], Any], positions
 
 
 class _Conversion:
+    """Whoever makes one closes it."""
+
     def __init__(self, config: Mapping[str, str], worker: Mapping[str, str], tolerance: Tolerance) -> None:
-        self._chain = make_chain(dict(config))
-        self._key_name, self._key = part_converter("key", config, worker)
-        self._value_name, self._value = part_converter("value", config, worker)
-        self._header_name, self._header = header_converter(config, worker)
+        self._clients: list[SchemaRegistryClient] = []
         self.tolerance = tolerance
+        self._chain = make_chain(dict(config))
+        try:
+            self._key_name, self._key = part_converter("key", config, worker, self._registry)
+            self._value_name, self._value = part_converter("value", config, worker, self._registry)
+            self._header_name, self._header = header_converter(config, worker, self._registry)
+        except BaseException:
+            self.close()
+            raise
+
+    def _registry(self, options: Mapping[str, str | None]) -> SchemaRegistryClient:
+        client = registry_client(options)
+        self._clients.append(client)
+        return client
+
+    def close(self) -> None:
+        """Closes the clients of the schema registry that its converters have."""
+        while self._clients:
+            self._clients.pop().close()
 
     def _transformed(self, batches: list[Records]) -> list[Records]:
         try:

@@ -42,7 +42,11 @@ class ConnectDataSource(DataSource):
     def streamReader(self, schema: "StructType") -> Any:  # noqa: N802  # Spark's name
         run = self._run()
         if run.type == "source":
-            return super().streamReader(schema)  # it has none: Spark asks for the simple one
+            if not run.is_direct:
+                return super().streamReader(schema)  # it has none: Spark asks for the simple one
+            from ottla.connect.engine.source_reader import DirectReader
+
+            return DirectReader(run)
         from ottla.connect.engine.sink_reader import SinkReader
 
         return SinkReader(run)
