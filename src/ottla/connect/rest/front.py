@@ -48,13 +48,14 @@ class Front:
         outcome = self._worker.world.within(spawn(self._answer(request, caller)), REQUEST_MS, lambda: late)
 
         def reply(done: "Promise[bytes]") -> None:
-            if isinstance(done.error, Refused):
-                response = refusal_bytes(request, done.error, self._challenge(done.error))
-            elif done.error is not None:
-                _log.error("the request %s %s failed", request.method, request.path, exc_info=done.error)
+            try:
+                if isinstance(done.error, Refused):
+                    response = refusal_bytes(request, done.error, self._challenge(done.error))
+                else:
+                    response = done.value()
+            except Exception as problem:  # Whatever it is, the client hears of it.
+                _log.error("the request %s %s failed", request.method, request.path, exc_info=problem)
                 response = refusal_bytes(request, Refused(500, "The request failed; the worker's log says why"))
-            else:
-                response = done.value()
             self.statuses[request.method, int(response[9:12])] += 1
             respond(response)
 
