@@ -5,8 +5,8 @@
     python bench/connect --only snapshot --rows 500000 --rounds 2
     python bench/connect --only idle restart first  ours alone: what many connectors cost
 
-Needs Java and Maven, which fetches Kafka Connect and Debezium once. Both workers run all the time, with one connector at
-a time between them; each has done the work that is measured once before. A rate is taken between the first records that
+Needs Java and Maven, which fetches Kafka Connect and Debezium once. Both workers run all the time, with one connector
+at a time between them. A rate is taken between the first records that
 are seen in the topic (or rows in the table) and the last: no worker's start is in it. A ratio is ours over theirs
 within a round; the median over rounds is shown, with its quartiles.
 """

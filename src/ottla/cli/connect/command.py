@@ -87,4 +87,5 @@ def _add_connection(command: argparse.ArgumentParser) -> None:
     url = default_url()
     command.add_argument("-u", "--url", default=url, help=f"the worker (default: {URL_VARIABLE}, or {url})")
     command.add_argument("--basic-auth", metavar="USER:PASSWORD", help="a login")
+    command.add_argument("--token", metavar="TOKEN", help="a bearer token")
     command.add_argument("--ca", metavar="FILE", help="certificates to trust, in PEM")
