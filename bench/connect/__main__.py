@@ -92,15 +92,22 @@ class Scene:
                 "slot.name": prefix,
                 "publication.name": prefix,
                 "publication.autocreate.mode": "filtered",
-                "slot.drop.on.stop": "true",
                 "tombstones.on.delete": "false",
                 **config,
             }
         )
         return {key: value for key, value in found.items() if key != "name"}
 
-    def table(self, size: int) -> str:
-        """An empty table whose rows have about so many bytes."""
+    def end(self, worker: Worker, connector: str, prefix: str) -> None:
+        """Deletes a source and its slot."""
+        worker.delete(connector)
+        slot = f"FROM pg_replication_slots WHERE slot_name = '{prefix}'"
+        drop, is_left = f"SELECT pg_drop_replication_slot(slot_name) {slot} AND NOT active", f"SELECT 1 {slot}"
+        worker.wait(lambda: (self.database.run(drop), not self.database.run(is_left))[1], "its slot is gone")
+        self.database.run(f"DROP PUBLICATION IF EXISTS {prefix}")
+
+    def table(self) -> str:
+        """An empty one."""
         name = self.fresh("t")
         self.database.run(f"CREATE TABLE {name} (id bigint PRIMARY KEY, at double precision, text text)")
         return name
@@ -122,7 +129,7 @@ def changes(scene: Scene, options: argparse.Namespace) -> list[Row]:
         found: dict[str, list[float]] = {}
         for number in range(options.rounds + 1):
             for worker in scene.workers:
-                table, prefix = scene.table(size), scene.fresh(f"changes_{worker.name}_")
+                table, prefix = scene.table(), scene.fresh(f"changes_{worker.name}_")
                 topic, few = f"{prefix}.public.{table}", count if number else count // 4
                 worker.create("changes", scene.source(table, prefix, **{"snapshot.mode": "no_data"}))
                 scene.fill(table, 1, size)
@@ -134,7 +141,7 @@ def changes(scene: Scene, options: argparse.Namespace) -> list[Row]:
                 rate = scene.rate_to(worker, lambda topic=topic: max(scene.end_of(topic) - 1, 0), few)
                 if number:
                     found.setdefault(worker.name, []).append(rate)
-                worker.delete("changes")
+                scene.end(worker, "changes", prefix)
                 scene.database.run(f"DROP TABLE {table}")
         rows.append(compared(f"changes of {size} B, {count:,}", found, _per_second, at_least=2))
     return rows
@@ -154,7 +161,7 @@ def _per_second(rate: float) -> str:
 def snapshot(scene: Scene, options: argparse.Namespace) -> list[Row]:
     """A table that is there when the connector is made."""
     count = options.rows or 5_000_000
-    table = scene.table(200)
+    table = scene.table()
     scene.fill(table, count, 200, piece=200_000)
     found: dict[str, list[float]] = {}
     for _ in range(options.rounds):
@@ -164,7 +171,7 @@ def snapshot(scene: Scene, options: argparse.Namespace) -> list[Row]:
             worker.put("snapshot", scene.source(table, prefix, **{"snapshot.mode": "initial"}))
             rate = scene.rate_to(worker, lambda topic=topic: scene.end_of(topic), count)
             found.setdefault(worker.name, []).append(rate)
-            worker.delete("snapshot")
+            scene.end(worker, "snapshot", prefix)
             scene.broker.delete_topic(topic)
     scene.database.run(f"DROP TABLE {table}")
     return [compared(f"snapshot of {count:,} rows", found, _per_second, at_least=4)]
@@ -177,13 +184,13 @@ def delay(scene: Scene, options: argparse.Namespace) -> list[Row]:
     p99s: dict[str, list[float]] = {}
     for _ in range(options.rounds):
         for worker in scene.workers:
-            table, prefix = scene.table(200), scene.fresh(f"delay_{worker.name}_")
+            table, prefix = scene.table(), scene.fresh(f"delay_{worker.name}_")
             topic = f"{prefix}.public.{table}"
             worker.create("delay", scene.source(table, prefix, **{"snapshot.mode": "no_data"}))
             scene.fill(table, 1, 200)
             worker.wait(lambda topic=topic: scene.end_of(topic) == 1, "it streams")
             delays = _delays(scene, table, topic, options.seconds)
-            worker.delete("delay")
+            scene.end(worker, "delay", prefix)
             cuts = quantiles(delays, n=100)
             p50s.setdefault(worker.name, []).append(cuts[49])
             p99s.setdefault(worker.name, []).append(cuts[98])

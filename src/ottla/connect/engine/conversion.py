@@ -5,16 +5,14 @@ Rows are what Spark carries. A source's have the columns of `ROWS`; a sink's are
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from ottla.client.blocking.schema_registry import SchemaRegistryClient
 from ottla.connect.converters.by_name import make_converter
 from ottla.connect.converters.converter import Converter, Part
-from ottla.connect.converters.registered import RegistryMaker
 from ottla.connect.data.columns import AnyColumn, Column
 from ottla.connect.data.records import Header, Records, header_columns
 from ottla.connect.data.rows import column_of, rows_of
@@ -23,8 +21,11 @@ from ottla.connect.engine.tolerance import DeadLetter, Origin, RecordRefused, To
 from ottla.connect.errors import DataError
 from ottla.connect.java_text import java_text
 from ottla.connect.literals import Literal, parse_literal
-from ottla.connect.schema_registry import registry_client
 from ottla.connect.transforms.chain import TransformFailed, make_chain
+
+if TYPE_CHECKING:
+    from ottla.client.blocking.schema_registry import SchemaRegistryClient
+    from ottla.connect.converters.registered import RegistryMaker
 
 HEADER_TYPE: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS_TYPE: Final = pa.list_(pa.field("element", HEADER_TYPE))
@@ -48,7 +49,7 @@ _SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter
 
 
 def part_converter(
-    part: str, config: Mapping[str, str], worker: Mapping[str, str], registry: RegistryMaker
+    part: str, config: Mapping[str, str], worker: Mapping[str, str], registry: "RegistryMaker"
 ) -> tuple[str, Converter]:
     """The class name and the converter of keys or values: the connector's if it names one, else the worker's."""
     setting = f"{part}.converter"
@@ -86,7 +87,7 @@ def _header_text(schema: Schema | None, value: Any) -> str:
 
 
 def header_converter(
-    config: Mapping[str, str], worker: Mapping[str, str], registry: RegistryMaker
+    config: Mapping[str, str], worker: Mapping[str, str], registry: "RegistryMaker"
 ) -> tuple[str, Converter]:
     name = (config.get("header.converter") or worker.get("header.converter") or _SIMPLE_HEADERS).strip()
     if name.rpartition(".")[2] in ("SimpleHeaderConverter", "Simple"):
@@ -118,7 +119,9 @@ class _Conversion:
             self.close()
             raise
 
-    def _registry(self, options: Mapping[str, str | None]) -> SchemaRegistryClient:
+    def _registry(self, options: Mapping[str, str | None]) -> "SchemaRegistryClient":
+        from ottla.connect.schema_registry import registry_client
+
         client = registry_client(options)
         self._clients.append(client)
         return client
