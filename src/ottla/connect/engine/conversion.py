@@ -39,10 +39,6 @@ ROWS: Final = pa.schema(
         pa.field("headers", HEADERS_TYPE),
     ]
 )
-ROWS_DDL: Final = (
-    "topic STRING, partition INT, timestamp BIGINT, key BINARY, value BINARY, "
-    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
-)
 _JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
 _NO_HEADER: Final = Schema(Type.STRING, optional=True)
 _SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from ottla.base.pacing import Backoff
-from ottla.connect.engine.data_source import NAME, START
+from ottla.connect.engine.data_source import NAME, START, TYPE
 from ottla.connect.engine.failures import Failure, failure_in, is_retriable
 from ottla.connect.engine.offsets_log import end_transaction
 from ottla.connect.engine.progress import Heard
@@ -171,11 +171,13 @@ class _Supervisor:
     def _started(self, run: Run) -> "StreamingQuery":
         path = str(run.spec_path)
         spark = self._session.get()
-        rows = spark.readStream.format(NAME).option(START, path).load()
-        if run.type == "source" and run.is_direct:
+        kind = "direct" if run.type == "source" and run.is_direct else run.type
+        rows = spark.readStream.format(NAME).option(START, path).option(TYPE, kind).load()
+        if kind == "direct":
             writing = rows.writeStream.format("noop")
         else:
-            writing = (rows.coalesce(1) if run.type == "sink" else rows).writeStream.format(NAME).option(START, path)
+            one_task = rows.coalesce(1) if kind == "sink" else rows
+            writing = one_task.writeStream.format(NAME).option(START, path).option(TYPE, kind)
         return (
             writing.options(**_ASYNC_LOGS)
             .option("checkpointLocation", run.checkpoint)

@@ -24,8 +24,7 @@ from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition, SimpleDataSourceStreamReader
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from pyspark.sql.datasource import SimpleDataSourceStreamReader
 
 from ottla.client.blocking.producer import Producer
 from ottla.connect.connector import Offset, Partition, Source, SourceRecords
@@ -309,8 +308,8 @@ class SourceReader(SimpleDataSourceStreamReader):
         self.__init__(state["run"])  # type: ignore[misc]  # as new
 
 
-class DirectReader(DataSourceStreamReader):
-    """What Spark calls where the process writes itself: it is kept, and has no rows to carry."""
+class DirectReader:
+    """Reads and writes, for a query that has no rows to carry (`data_source.LateReader`)."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -320,16 +319,12 @@ class DirectReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  # Spark's name
         return self.reader.initialOffset()
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        return ReadAllAvailable()
-
     @packs_failures
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
-        """Writes what comes, for some seconds. To Spark nothing has come."""
+    def write_for_a_while(self) -> None:
+        """Writes what comes, for some seconds."""
         deadline_s = monotonic() + _WAIT_S
         while (left_s := deadline_s - monotonic()) > 0:
             self.write(left_s)
-        return start
 
     def write(self, patience_s: float) -> bool:
         """One batch, if one comes in time."""
@@ -343,25 +338,11 @@ class DirectReader(DataSourceStreamReader):
         self.reader.is_written()
         return True
 
-    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
-        """Shown in the query's progress."""
+    def progress(self) -> dict[str, int]:
         return self.reader.progress()
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """None, for the empty batch that every query begins with."""
-        return []
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        raise AssertionError("there is no partition to read")
 
     def stop(self) -> None:
         self.reader.stop()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"run": self.run}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["run"])  # type: ignore[misc]  # as new
 
 
 def _lag_s(rows: Sequence[Any]) -> float | None:
