@@ -281,3 +281,28 @@ def test_a_source_that_fails_after_good_records_loses_none_of_them(scene: Source
     assert not failure_in(str(failed.value)).retriable
     start.stop()
     assert scene.lines() == ["one"]
+
+
+def test_a_source_is_started_once_however_often_spark_asks_where_it_begins(scene: SourceScene) -> None:
+    from ottla.connect.engine.data_source import LateReader
+
+    scene.append("one")
+    starts = []
+    real = FileStreamSource.start
+
+    def counted(self: FileStreamSource) -> None:
+        starts.append(self)
+        real(self)
+
+    with patch.object(FileStreamSource, "start", counted):
+        reader = LateReader(str(scene.new_run().spec_path))
+        offset = reader.initialOffset()
+        assert reader.initialOffset() == offset
+        with patch.object(source_reader, "_WAIT_S", 0.5):
+            while not scene.lines():
+                assert reader.latestOffset(offset, None) == offset
+        assert reader.reportLatestOffset() == {"batches": 1, "records": 1}
+        assert list(reader.partitions(offset, offset)) == []
+        reader.stop()
+    assert len(starts) == 1
+    assert scene.lines() == ["one"]

@@ -83,10 +83,12 @@ class LateReader(DataSourceStreamReader):
         self._reader: DirectReader | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        from ottla.connect.engine.run import load_run
-        from ottla.connect.engine.source_reader import DirectReader
+        """Spark asks more than once; the source is started once."""
+        if self._reader is None:
+            from ottla.connect.engine.run import load_run
+            from ottla.connect.engine.source_reader import DirectReader
 
-        self._reader = DirectReader(load_run(self._start))
+            self._reader = DirectReader(load_run(self._start))
         return self._reader.initialOffset()
 
     def getDefaultReadLimit(self) -> "ReadLimit":  # noqa: N802
