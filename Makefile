@@ -1,7 +1,7 @@
 # The verbs of this checkout. Each does its own set-up in .venv, asks nothing, and needs PyPI alone.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test sim chaos integrity check fmt bench bench-broker bench-backup bench-tools bench-clients bench-coordinators bench-cluster bench-spark bench-registry interop dist docs fuzz generate clean
+.PHONY: help setup demo test-fast test sim chaos integrity check fmt bench bench-broker bench-backup bench-tools bench-clients bench-coordinators bench-cluster bench-spark bench-registry bench-connect interop dist docs fuzz generate clean
 
 SHELL  := bash
 VENV   := .venv
@@ -126,6 +126,10 @@ bench-spark: $(VENV)/.test ## the Spark source beside Spark's own Kafka connecto
 bench-registry: $(VENV)/.test ## the schema registry beside Apicurio's (needs Java 21, which JAVA_21 may name, and Maven; ten minutes)
 	@command -v mvn >/dev/null || { echo "make bench-registry needs mvn on PATH"; exit 1; }
 	@$(BIN)/python bench/registry
+
+bench-connect: $(VENV)/.test ## connectors beside Debezium on Kafka Connect, and what many of them cost (needs java and mvn; an hour)
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make bench-connect needs java and mvn on PATH"; exit 1; }
+	@$(BIN)/python bench/connect
 
 fuzz: $(VENV)/.test $(VENV)/.rewritten ## the long run: many more cases of the fuzz and crash tests
 	$(say) "pytest -m long"

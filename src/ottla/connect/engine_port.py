@@ -14,11 +14,13 @@ The worker knows configurations, states and offsets; the engine knows how a conn
 A connector that runs is stopped before it is started again, and `on_stopped` comes before the next `start` of its name.
 After `on_failed` without a retry nothing of the connector runs, and `stop` of it is answered by `on_stopped` all the
 same. A listener belongs to one start: what it hears after `on_stopped` is a fault of the engine's.
+
+How far connectors are the worker asks when it wants to know (`progress`): for metrics, and for `run --once`.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,50 @@ class EngineListener(Protocol):
         then `GET /connectors/NAME/topics` is empty."""
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What one run of a connector has done, by its own account; counted from its start, as Kafka Connect's tasks do.
+
+    A source reads from its system and writes to Kafka; a sink reads from Kafka and writes to its target.
+    """
+
+    read: int = 0
+    written: int = 0
+    """Records that are committed, with where they came from."""
+    skipped: int = 0
+    """Records that `errors.tolerance=all` left out."""
+    under_way: int = 0
+    """Records that were read and are not written yet."""
+    polls: int = 0
+    poll_ms: float = 0.0
+    """Of all polls together. A poll is one question to a source, or one look at the ends of a sink's topics."""
+    longest_poll_ms: float = 0.0
+    batches: int = 0
+    batch_ms: float = 0.0
+    longest_batch_ms: float = 0.0
+    last_batch: int = 0
+    """Records of it."""
+    partitions: int = 0
+    """Of a sink's topics."""
+    lag_records: int | None = None
+    """What a sink still has before it; None where nobody knows."""
+    lag_s: float | None = None
+    """How old the newest record was when it was written, by its own time; of a sink, how long what it has not put is
+    there. None where nobody knows."""
+    is_at_end: bool = False
+    """Whether all that there was is written. False where nobody knows."""
+    own: Mapping[str, float] = field(default_factory=dict)
+    """What the connector itself counts (`Source.metrics`)."""
+
+
+class Measured(NamedTuple):
+    """The progress of a run, and how fast it is: over the last half minute or so."""
+
+    progress: Progress
+    read_per_s: float
+    written_per_s: float
+
+
 class Engine(Protocol):
     """Runs connectors. One object for a worker; its methods are called from one thread."""
 
@@ -62,6 +108,9 @@ class Engine(Protocol):
 
     def stop(self, name: str) -> None:
         """Returns at once; `on_stopped` follows, also for a connector that has failed or never started."""
+
+    def progress(self, name: str) -> Measured | None:
+        """None if it does not run, or has not said anything yet. Quick; from any thread."""
 
     def close(self) -> None:
         """Stops all connectors and waits for them, then ends Spark."""

@@ -100,6 +100,25 @@ def test_a_quiet_database_does_not_keep_its_wal(server: PostgresServer) -> None:
                 assert run.poll(0.1) == 0
 
 
+@pytest.mark.parametrize("mode", ["initial", "initial_only", "no_data"])
+def test_it_says_when_all_that_was_there_at_its_start_is_handed_out(server: PostgresServer, mode: str) -> None:
+    server.run("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t SELECT generate_series(1, 10)")
+    log = Log()
+    config = server.config(snapshot_mode=mode)
+    with Run(config, log) as run:
+        assert mode == "no_data" or not run.source.is_at_end()
+        run.until(run.source.is_at_end)
+        assert len(log.records) == (0 if mode == "no_data" else 10)
+        assert mode == "initial_only" or run.source.metrics()["wal_retained_bytes"] >= 0
+    if mode == "initial_only":
+        return
+    server.run("INSERT INTO t SELECT generate_series(11, 5000)")
+    before = len(log.records)
+    with Run(config, log) as run:
+        run.until(run.source.is_at_end)
+        assert len(log.records) - before == 4990
+
+
 def test_a_database_whose_changes_are_elsewhere_is_not_cut_off(server: PostgresServer) -> None:
     """The server ends a connection that does not answer it for 5 seconds; it asks after half of that."""
     server.run("CREATE TABLE t (id int PRIMARY KEY)", "ALTER ROLE postgres SET wal_sender_timeout = '5s'")

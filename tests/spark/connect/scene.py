@@ -2,14 +2,14 @@
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import ottla
 from ottla.connect.engine.offsets_log import OffsetsLog
 from ottla.connect.engine.run import Run, new_run
-from ottla.connect.engine.source_reader import Control, SourceReader
+from ottla.connect.engine.source_reader import Control, DirectReader, SourceReader
 from ottla.connect.engine.source_writer import BatchWriter, write_batch
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.testing import Broker
@@ -92,14 +92,18 @@ class SourceScene:
         return new_run(self.name, "source", self.config, self.worker)
 
     def start(self) -> "Start":
+        """Whose rows go through Spark."""
         return Start(self.new_run())
 
-    def run_and_be_killed(self, where: Any) -> None:
+    def start_direct(self) -> "DirectStart":
+        return DirectStart(self.new_run())
+
+    def run_and_be_killed(self, where: Any, start: "Callable[[], Start | DirectStart] | None" = None) -> None:
         """A start in a process of its own, which is killed there, as `kill -9` does it."""
 
         def work() -> None:
             with where.armed():
-                self.start().all()
+                (start or self.start)().all()
             os._exit(0)  # the test fails: it was not killed
 
         die(work)
@@ -153,6 +157,30 @@ class Start:
         """Until the source has nothing more: it was asked twice, after the last batch."""
         empty = self.reader.empty_polls
         while self.batch() or self.reader.empty_polls < empty + 2:
+            pass
+        return self
+
+    def stop(self) -> None:
+        self.reader.stop()
+
+
+class DirectStart:
+    """One start of a reader that writes itself, as Spark calls it."""
+
+    def __init__(self, run: Run) -> None:
+        import ottla.connect.engine.source_reader as module
+
+        module._POLL_S = 0.05
+        self.run = run
+        self.reader = DirectReader(run)
+        self.reader.initialOffset()
+
+    def batch(self) -> bool:
+        return self.reader.write(0.5)
+
+    def all(self) -> "DirectStart":
+        empty = self.reader.reader.empty_polls
+        while self.batch() or self.reader.reader.empty_polls < empty + 2:
             pass
         return self
 

@@ -67,7 +67,7 @@ def test_a_source_of_ones_own_is_found_and_writes_exactly_once(
     for item in ("scarf", "belt"):
         start = Start(new_run(f"own-{ottla_topic}", "source", config, worker)).all()
         start.stop()
-        source_writer._kept.clear()
+        source_writer.kept.forget()
         database.execute("insert into orders (item) values (?)", [item])
     found = [(record.key, record.value) for record in records(ottla_broker, ottla_topic)]
     assert found == [
@@ -78,7 +78,7 @@ def test_a_source_of_ones_own_is_found_and_writes_exactly_once(
 
 @pytest.mark.usefixtures("package")
 def test_a_sink_of_ones_own_has_each_row_once(ottla_broker: Broker, ottla_topic: str, tmp_path: Path) -> None:
-    sink_writer._kept.clear()
+    sink_writer.kept.forget()
     scene = SinkScene(ottla_broker, ottla_topic, tmp_path)
     scene.worker["value.converter"] = "JsonConverter"
     schema = (
@@ -88,7 +88,7 @@ def test_a_sink_of_ones_own_has_each_row_once(ottla_broker: Broker, ottla_topic:
     run = new_run("own", "sink", config, scene.worker)
     values = [f'{{"schema":{schema},"payload":{{"id":{n},"item":"i{n}"}}}}'.encode() for n in range(4)]
     write_rows(run, iter([scene.rows(0, 2, values[:3])]))
-    sink_writer._kept.popitem()[1].close()
+    sink_writer.kept.forget()[0].close()
     write_rows(run, iter([scene.rows(1, 3, values[1:])]))  # a start that reads again what is there
     rows = sqlite3.connect(tmp_path / "sold.db").execute("select id, item from sold order by id").fetchall()
     assert rows == [(n, f"i{n}") for n in range(4)]

@@ -10,7 +10,8 @@ from ottla.connect.data.columns import Column, Schemaless, nothing
 from ottla.connect.data.records import records_of
 from ottla.connect.data.rows import column_of, rows_of
 from ottla.connect.data.schema import Schema, Type
-from ottla.connect.engine.conversion import SimpleHeaders, SinkConversion, SourceConversion
+from ottla.connect.engine.conversion import ROWS, SimpleHeaders, SinkConversion, SourceConversion
+from ottla.connect.engine.data_source import ROWS_DDL
 from ottla.connect.engine.tolerance import RecordRefused, Tolerance
 
 WORKER = {
@@ -163,3 +164,12 @@ def test_headers_that_a_sink_reads_are_what_their_text_looks_like() -> None:
     }
     assert read == {0: 42, 1: "it is", 2: None, 3: True, 4: 7}
     assert [part.column.schema.type for part in parts] == [Type.INT8, Type.STRING, Type.STRING, Type.BOOLEAN]
+
+
+def test_rows_are_what_spark_is_told_they_are() -> None:
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import _parse_datatype_string
+
+    told = to_arrow_schema(_parse_datatype_string(ROWS_DDL))
+    assert [field.name for field in told] == ROWS.names
+    assert [field.type for field in told] == ROWS.types

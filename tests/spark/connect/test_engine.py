@@ -107,8 +107,12 @@ def test_a_wrong_configuration_fails_by_name_and_is_not_tried_again(engine: Spar
         listener.wait_for("stopped")
 
 
-def test_a_planner_that_is_killed_is_started_again_and_nothing_is_lost(engine: SparkEngine, scene: SourceScene) -> None:
+@pytest.mark.parametrize("way", ["direct", "through Spark"])
+def test_a_planner_that_is_killed_is_started_again_and_nothing_is_lost(
+    engine: SparkEngine, scene: SourceScene, way: str
+) -> None:
     listener = Listener()
+    scene.config["ottla.connect.direct"] = str(way == "direct").lower()
     scene.append("one")
     engine.start(spec(scene), listener)
     until(lambda: scene.lines() == ["one"])
@@ -120,6 +124,31 @@ def test_a_planner_that_is_killed_is_started_again_and_nothing_is_lost(engine: S
     until(lambda: scene.lines() == ["one", "two"])
     engine.stop(scene.name)
     listener.wait_for("stopped")
+
+
+def test_how_far_a_source_is_shows_in_its_query_and_to_the_worker(
+    engine: SparkEngine, spark: "SparkSession", scene: SourceScene
+) -> None:
+    listener = Listener()
+    scene.append("one", "two", "three")
+    assert engine.progress(scene.name) is None
+    engine.start(spec(scene), listener)
+    until(lambda: (found := engine.progress(scene.name)) is not None and found.progress.is_at_end)
+    measured = engine.progress(scene.name)
+    assert measured is not None
+    progress = measured.progress
+    assert (progress.read, progress.written, progress.under_way, progress.batches) == (3, 3, 0, 1)
+    assert progress.lag_s is not None
+    assert progress.longest_batch_ms > 0
+    (query,) = [one for one in spark.streams.active if (one.name or "").startswith(f"{scene.name} ")]
+
+    def shown() -> Any:
+        return query.lastProgress and json.loads(query.lastProgress["sources"][0]["latestOffset"] or "null")
+
+    until(lambda: shown() == {"batches": 1, "records": 3})
+    engine.stop(scene.name)
+    listener.wait_for("stopped")
+    assert engine.progress(scene.name) is None
 
 
 def _planners() -> list[int]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from ottla.connect.engine import SparkEngine
 from ottla.connect.engine_port import ConnectorSpec
 from tests.spark.connect.scene import Listener, SourceScene
-from tests.spark.connect.test_engine import until
+from tests.spark.connect.test_engine import _planners, until
 
 class Far:
     bootstrap = sys.argv[1]
@@ -22,14 +22,17 @@ class Far:
 scene = SourceScene(Far, sys.argv[2], Path(sys.argv[3]))
 engine = SparkEngine({**scene.worker, "spark.master": "local[2]"})
 listeners = {}
-names = [f"{scene.name}-{number}" for number in range(2)]
+names = [f"{scene.name}-{way}" for way in ("true", "false")]
 for name in names:
     (scene.directory / f"{name}.txt").write_text("one\\n")
     config = {**scene.config, "name": name, "file": str(scene.directory / f"{name}.txt")}
+    config["ottla.connect.direct"] = name.rpartition("-")[2]
     listeners[name] = Listener()
     engine.start(ConnectorSpec(name, config, scene.worker, 1), listeners[name])
 until(lambda: scene.lines().count("one") == 2, 240)
+planners = _planners()
 os.kill(engine.session.java_pid, signal.SIGKILL)
+until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in planners), 60)
 for name in names:
     with open(scene.directory / f"{name}.txt", "a") as file:
         file.write("two\\n")

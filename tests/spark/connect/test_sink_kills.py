@@ -83,7 +83,7 @@ class SinkScene:
 
 @pytest.fixture
 def scene(ottla_broker: Broker, ottla_topic: str, tmp_path: Path) -> SinkScene:
-    sink_writer._kept.clear()
+    sink_writer.kept.forget()
     return SinkScene(ottla_broker, ottla_topic, tmp_path)
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_lost_or_repeated_when_a_writer_is_killed(scene: SinkScene, p
 def test_a_task_that_spark_tries_again_passes_over_what_is_there(scene: SinkScene) -> None:
     run = scene.new_run()
     write_rows(run, iter([scene.rows(0, 4)]))
-    sink_writer._kept.popitem()[1].close()  # another process has the second attempt
+    sink_writer.kept.forget()[0].close()  # another process has the second attempt
     write_rows(run, iter([scene.rows(0, 7)]))
     assert scene.lines() == [f"line {number}" for number in range(8)]
 
@@ -122,11 +122,10 @@ def test_a_task_that_spark_tries_again_passes_over_what_is_there(scene: SinkScen
 def test_processes_that_take_turns_pass_nothing_over_and_repeat_nothing(scene: SinkScene) -> None:
     run = scene.new_run()
     write_rows(run, iter([scene.rows(0, 1)]))
-    first = dict(sink_writer._kept)
-    sink_writer._kept.clear()
+    first = sink_writer.kept.forget()
     write_rows(run, iter([scene.rows(2, 3)]))
-    sink_writer._kept.popitem()[1].close()
-    sink_writer._kept.update(first)
+    sink_writer.kept.forget()[0].close()
+    sink_writer.kept.give(run.name, *first)
     write_rows(run, iter([scene.rows(4, 5)]))
     assert scene.lines() == [f"line {number}" for number in range(6)]
 

@@ -27,7 +27,7 @@ from tests.spark.sink_scene import Where
 
 @pytest.fixture
 def scene(ottla_broker: Broker, ottla_topic: str, tmp_path: Path) -> SourceScene:
-    source_writer._kept.clear()
+    source_writer.kept.forget()
     return SourceScene(ottla_broker, ottla_topic, tmp_path)
 
 
@@ -63,20 +63,15 @@ def test_nothing_is_lost_or_repeated_when_a_start_is_killed(scene: SourceScene, 
     assert scene.offsets() == {"position": scene.file.stat().st_size}
 
 
-@pytest.mark.parametrize("point", [one for one in POINTS if "planned" not in one])
+@pytest.mark.parametrize("point", POINTS)
 def test_the_same_holds_where_the_reader_writes_itself(scene: SourceScene, point: str) -> None:
-    scene.config["ottla.connect.direct"] = "true"
     scene.append(*(f"before {number}" for number in range(3)))
     with Slow.armed():
-        scene.run_and_be_killed(POINTS[point])
+        scene.run_and_be_killed(POINTS[point], scene.start_direct)
     scene.append("after")
-    start = scene.start()
-    deadline_s = time.monotonic() + 60
-    while scene.offsets() != {"position": scene.file.stat().st_size}:
-        start.batch()
-        assert time.monotonic() < deadline_s, "it does not happen"
-    start.stop()
+    scene.start_direct().all().stop()
     assert scene.lines() == ["before 0", "before 1", "before 2", "after"]
+    assert scene.offsets() == {"position": scene.file.stat().st_size}
 
 
 class Slow:
@@ -105,7 +100,7 @@ def test_a_task_that_spark_tries_again_writes_nothing_if_the_batch_is_there(scen
     planned = start.plan()
     assert planned is not None
     write_batch(start.run, *planned)
-    source_writer._kept.popitem()[1].close()  # another process has the second attempt
+    source_writer.kept.forget()[0].close()  # another process has the second attempt
     write_batch(start.run, *planned)
     scene.append("three")
     start.all().stop()
@@ -136,13 +131,12 @@ def test_an_older_start_that_lives_on_cannot_write(scene: SourceScene) -> None:
     older = scene.start()
     assert older.batch()
     scene.append("two")
-    kept = dict(source_writer._kept)
+    writers = source_writer.kept.forget()
     planned = older.plan()
     assert planned is not None
-    source_writer._kept.clear()
     newer = scene.start().all()
-    source_writer._kept.clear()
-    source_writer._kept.update(kept)
+    source_writer.kept.forget()
+    source_writer.kept.give(older.run.name, *writers)
     with pytest.raises(KafkaError) as fenced:
         write_batch(older.run, *planned)
     assert "newer producer" in str(fenced.value) or "took over" in str(fenced.value)
@@ -157,12 +151,12 @@ def test_an_older_starts_task_that_begins_late_finds_that_it_was_overtaken(scene
     planned = older.plan()
     assert planned is not None
     newer = scene.start().all()
-    source_writer._kept.clear()
+    source_writer.kept.forget()
     scene.append("two")
     newer_planned = newer.plan()
     assert newer_planned is not None
     write_batch(newer.run, *newer_planned)
-    source_writer._kept.clear()
+    source_writer.kept.forget()
     with pytest.raises(TakenOver, match="another start of the connector has written"):
         write_batch(older.run, *planned)
     older.stop()
@@ -180,7 +174,7 @@ def test_an_older_starts_task_that_comes_first_counts_and_the_newer_start_begins
     newer_planned = newer.plan()
     assert newer_planned is not None
     write_batch(older.run, *planned)
-    source_writer._kept.clear()
+    source_writer.kept.forget()
     with pytest.raises(TakenOver):
         write_batch(newer.run, *newer_planned)
     older.stop()
@@ -244,9 +238,9 @@ def test_another_connectors_hanging_transaction_hides_no_offsets(scene: SourceSc
         for partition in range(3):
             other.send(scene.worker["offset.storage.topic"], b"{}", key=b'["other",{}]', partition=partition)
         other.flush()
-        source_writer._kept.clear()
+        source_writer.kept.forget()
         scene.start().all().stop()
-        source_writer._kept.clear()
+        source_writer.kept.forget()
         scene.append("two")
         scene.start().all().stop()
         other.abort()
@@ -258,7 +252,7 @@ def test_the_state_directory_may_be_lost(scene: SourceScene) -> None:
 
     scene.append("one")
     scene.start().all().stop()
-    source_writer._kept.clear()
+    source_writer.kept.forget()
     shutil.rmtree(scene.directory / "state")
     scene.append("two")
     scene.start().all().stop()
@@ -286,4 +280,29 @@ def test_a_source_that_fails_after_good_records_loses_none_of_them(scene: Source
         start.end()
     assert not failure_in(str(failed.value)).retriable
     start.stop()
+    assert scene.lines() == ["one"]
+
+
+def test_a_source_is_started_once_however_often_spark_asks_where_it_begins(scene: SourceScene) -> None:
+    from ottla.connect.engine.data_source import LateReader
+
+    scene.append("one")
+    starts = []
+    real = FileStreamSource.start
+
+    def counted(self: FileStreamSource) -> None:
+        starts.append(self)
+        real(self)
+
+    with patch.object(FileStreamSource, "start", counted):
+        reader = LateReader(str(scene.new_run().spec_path))
+        offset = reader.initialOffset()
+        assert reader.initialOffset() == offset
+        with patch.object(source_reader, "_WAIT_S", 0.5):
+            while not scene.lines():
+                assert reader.latestOffset(offset, None) == offset
+        assert reader.reportLatestOffset() == {"batches": 1, "records": 1}
+        assert list(reader.partitions(offset, offset)) == []
+        reader.stop()
+    assert len(starts) == 1
     assert scene.lines() == ["one"]

@@ -154,3 +154,33 @@ def test_a_table_and_its_changes_go_from_one_database_to_another(
     }
     assert worker.stop() == 0
     assert "secret" not in worker.log.read_text()
+
+
+@pytest.mark.slow
+def test_run_once_moves_all_that_there_is_and_ends_without_waiting(
+    ottla_broker: Broker, ottla_topic: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.txt"
+    made = {
+        "connector.class": "generator",
+        "topic": ottla_topic,
+        "count": "1000",
+        "value.converter.schemas.enable": "false",
+        "value.converter": "JsonConverter",
+    }
+    sunk = {
+        "connector.class": "FileStreamSink",
+        "topics": ottla_topic,
+        "file": str(out),
+        "value.converter": "StringConverter",
+        "key.converter": "ByteArrayConverter",
+    }
+    words = [sys.executable, "-m", "ottla.cli.main", "connect", "run", "--once", "--idle", "86400"]
+    words += ["-b", ottla_broker.bootstrap, "--set", f"file.allowed.paths={tmp_path}", "--set", "spark.master=local[2]"]
+    for name, config in (("sunk", sunk), ("made", made)):
+        file = tmp_path / f"{name}-{ottla_topic}.json"
+        file.write_text(json.dumps(config))
+        words.append(str(file))
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=480, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr[-4000:]
+    assert len(out.read_text().splitlines()) == 1000

@@ -310,7 +310,7 @@ def test_strings_have_the_character_set_that_is_asked_for() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.class_name)
 def test_every_converter_has_its_names(kind: Any) -> None:
-    options = {"schema.registry.url": "http://registry"} if kind.make_on is not None else {}
+    options = {"schema.registry.url": "http://registry"} if kind.make is None else {}
     for name in (kind.class_name, *aliases(kind.class_name)):
         assert make_converter(name, options, registry=lambda _: GivenRegistry()) is not None
 

@@ -53,7 +53,7 @@ def differences(
 
 
 def apply(options: argparse.Namespace) -> int:
-    client = RestClient(options.url, options.basic_auth, options.ca)
+    client = RestClient(options.url, options.basic_auth, options.ca, options.token)
     wanted = read_directory(Path(options.directory))
     known = client.ask("GET", "/connectors?expand=info")
     there = {name: one["info"]["config"] for name, one in known.items()}

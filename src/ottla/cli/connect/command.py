@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     run = add("run", "starting:run", "run connectors from files in a worker that stands alone")
     run.add_argument("file", nargs="+", help="connectors: .properties, .json or .yaml")
     run.add_argument("-b", "--bootstrap-server", metavar="HOST:PORT", help="brokers of the cluster")
-    run.add_argument("--once", action="store_true", help="end when nothing more comes; for cron and CI")
+    run.add_argument("--once", action="store_true", help="end when all that there is has been moved; for cron and CI")
     run.add_argument(
         "--idle",
         type=float,
@@ -87,4 +87,5 @@ def _add_connection(command: argparse.ArgumentParser) -> None:
     url = default_url()
     command.add_argument("-u", "--url", default=url, help=f"the worker (default: {URL_VARIABLE}, or {url})")
     command.add_argument("--basic-auth", metavar="USER:PASSWORD", help="a login")
+    command.add_argument("--token", metavar="TOKEN", help="a bearer token")
     command.add_argument("--ca", metavar="FILE", help="certificates to trust, in PEM")

@@ -25,9 +25,11 @@ class WorkerRefused(ConnectError):
 
 
 class RestClient:
-    """`basic_auth` is USER:PASSWORD; `ca` a file of certificates to trust."""
+    """`basic_auth` is USER:PASSWORD; `ca` a file of certificates to trust; `token` a bearer token."""
 
-    def __init__(self, url: str, basic_auth: str | None = None, ca: str | None = None) -> None:
+    def __init__(
+        self, url: str, basic_auth: str | None = None, ca: str | None = None, token: str | None = None
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise WorkerRefused(0, f"{url}: the worker's URL must be http://HOST:PORT or https://HOST:PORT")
@@ -36,6 +38,8 @@ class RestClient:
         self._headers = {"Accept": "application/json"}
         if basic_auth is not None:
             self._headers["Authorization"] = f"Basic {base64.b64encode(basic_auth.encode()).decode()}"
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
         self._ca = ca
 
     def _connection(self) -> http.client.HTTPConnection:

@@ -209,43 +209,59 @@ class _Given:
             worker.world.start(self._create(worker))
 
     async def _create(self, worker: "Worker") -> None:
-        from ottla.connect.worker.refusals import Refused
-
         while not worker.leads:  # Brokers may have to create the topic of transactions first.
             await worker.world.sleep(_IDLE_MS)
-        for one in self._connectors:
+        if self._once_idle_s is None:
+            await self._put(worker, self._connectors)
+            return
+        # Sinks come after sources: then what these wrote is there when a sink looks where its topics end.
+        sinks = [one for one in self._connectors if worker.type_of_config(one.config) == "sink"]
+        sources = [one for one in self._connectors if one not in sinks]
+        for some in (sources, sinks):
+            if not await self._put(worker, some) or not await self._through(worker, some, self._once_idle_s):
+                return
+        self.stop()
+
+    async def _put(self, worker: "Worker", connectors: list[FileConnector]) -> bool:
+        from ottla.connect.worker.refusals import Refused
+
+        for one in connectors:
             try:
                 await worker.put_config(one.name, one.config)
             except Refused as refused:
-                print(f"connector {one.name} ({one.path}): {refused.message}", file=sys.stderr)
-                self.status = 1
-                self.stop()
-                return
-        if self._once_idle_s is not None:
-            await self._watch(worker, self._once_idle_s)
+                self._give_up(f"connector {one.name} ({one.path}): {refused.message}")
+                return False
+        return True
 
-    async def _watch(self, worker: "Worker", idle_s: float) -> None:
-        """Until every connector has failed, or runs and has moved nothing for so long."""
+    def _give_up(self, why: str) -> None:
+        print(why, file=sys.stderr)
+        self.status = 1
+        self.stop()
+
+    async def _through(self, worker: "Worker", connectors: list[FileConnector], idle_s: float) -> bool:
+        """Waits until each has moved all that there was, by its own account; and if one cannot say, until all run and
+        no offset has moved for so long. False if one has failed."""
+        names = [one.name for one in connectors]
         before: object = None
         since_s = worker.world.now_s()
-        while True:
+        while names:
             await worker.world.sleep(_IDLE_MS)
-            names = [one.name for one in self._connectors]
             tasks = [status for name in names for _, status in worker.state.tasks_of(name)]
-            failed = [status for status in tasks if status.state.value == "FAILED"]
-            failed += [
-                status
-                for name, status in worker.state.connector_statuses.items()
-                if name in names and status.state.value == "FAILED"
+            of_connectors = [
+                worker.state.connector_statuses[one] for one in names if one in worker.state.connector_statuses
             ]
+            failed = [status for status in (*tasks, *of_connectors) if status.state.value == "FAILED"]
             if failed:
-                print(failed[0].trace, file=sys.stderr)
-                self.status = 1
-                break
-            runs = len(tasks) == len(names) and all(status.state.value == "RUNNING" for status in tasks)
-            now = [await worker.offsets(name) for name in names] if runs else None
-            if now != before or not runs:
+                self._give_up(failed[0].trace or "a connector has failed")
+                return False
+            if not (len(tasks) == len(names) and all(status.state.value == "RUNNING" for status in tasks)):
+                before, since_s = None, worker.world.now_s()
+                continue
+            if all((found := worker.progress(name)) is not None and found.progress.is_at_end for name in names):
+                return True
+            now = [await worker.offsets(name) for name in names]
+            if now != before:
                 before, since_s = now, worker.world.now_s()
             elif worker.world.now_s() - since_s >= idle_s:
-                break
-        self.stop()
+                return True
+        return True

@@ -14,7 +14,7 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 def status(options: argparse.Namespace) -> int:
     """The exit status is 1 if anything is FAILED."""
-    client = RestClient(options.url, options.basic_auth, options.ca)
+    client = RestClient(options.url, options.basic_auth, options.ca, options.token)
     while True:
         try:
             found: Mapping[str, Any] = client.ask("GET", "/connectors?expand=status")

@@ -68,13 +68,20 @@ class FileStreamSource(Source):
         self._file: IO[bytes] | None = None
         self._most = self.context.max_bytes
         self._read = _FIRST_READ
+        self._is_at_end = False
+
+    def is_at_end(self) -> bool:
+        """A whole poll has found no complete line."""
+        return self._is_at_end
 
     def poll(self, timeout_s: float) -> Sequence[SourceRecords]:
         deadline_s = monotonic() + timeout_s
         pause_s = _FIRST_PAUSE_S
+        self._is_at_end = False
         while not (found := self._lines()):
             left_s = deadline_s - monotonic()
             if left_s <= 0:
+                self._is_at_end = True
                 return []
             sleep(min(pause_s, left_s))
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)

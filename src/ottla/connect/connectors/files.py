@@ -91,10 +91,16 @@ class FilesSource(Source):
         self._settle_s = options.integer("file.settle.ms") / 1000
         self._known: dict[str, dict[str, Any]] = {}
         self._open: tuple[str, Iterator[tuple[Any, dict[str, Any]]]] | None = None
+        self._is_at_end = self._is_settling = False
         self._directory.check()
+
+    def is_at_end(self) -> bool:
+        """A poll has found no file that it had not read; one that is not settled yet counts as one to read."""
+        return self._is_at_end
 
     def poll(self, timeout_s: float) -> Sequence[SourceRecords]:
         deadline_s = monotonic() + timeout_s
+        self._is_at_end = False
         while True:
             if self._open is None:
                 self._open = self._next_file()
@@ -109,11 +115,13 @@ class FilesSource(Source):
                 return [SourceRecords(self._records(rows), {"file": name}, offset)]
             left_s = deadline_s - monotonic()
             if left_s <= 0:
+                self._is_at_end = not self._is_settling
                 return []
             sleep(min(_PAUSE_S, left_s))
 
     def _next_file(self) -> tuple[str, Iterator[tuple[Any, dict[str, Any]]]] | None:
         """The next file, by name, that has something new."""
+        self._is_settling = False
         for one in sorted(self._directory.files(), key=lambda found: found.name):
             name = one.name
             if not fnmatch.fnmatchcase(name, self._pattern) or name.startswith((".", "_")) or name.endswith(".tmp"):
@@ -122,7 +130,10 @@ class FilesSource(Source):
                 self._known[name] = self.context.offset({"file": name}) or {}
             before = self._known[name]
             same = before.get("bytes") == one.size and before.get("modified_ns") == one.modified_ns
-            if (same and before.get("done")) or time() - one.modified_ns / 1e9 < self._settle_s:
+            if same and before.get("done"):
+                continue
+            if time() - one.modified_ns / 1e9 < self._settle_s:
+                self._is_settling = True
                 continue
             return name, self._batches(one, before, same)
         return None

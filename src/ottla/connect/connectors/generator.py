@@ -70,6 +70,9 @@ class GeneratorSource(Source):
         self._next += due
         return [SourceRecords(records, self._partition, {"next": self._next})]
 
+    def is_at_end(self) -> bool:
+        return 0 <= self._count <= self._next
+
     def _due(self, timeout_s: float) -> int:
         """How many records there are to make now; waits until one is."""
         most = max(min(_AT_A_TIME, self.context.max_bytes // (self._length + 64)), 1)

@@ -1,14 +1,15 @@
 """Converters under Kafka's class names, and under the short names that a worker's plugins have.
 
-Those that use a schema registry are given a client of it: `make_converter(…, registry=…)`.
+Those that use a schema registry are given a client of it: `make_converter(…, registry=…)`. They are loaded when one is
+used: with the libraries of schemas they are a third of what a connector's process would load.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.config.parse import Values
 from ottla.config.setting import Setting
-from ottla.connect.converters import avro, json_schema, protobuf
 from ottla.connect.converters import json as json_converter
 from ottla.connect.converters.converter import Converter
 from ottla.connect.converters.json import JsonConverter
@@ -19,20 +20,36 @@ from ottla.connect.converters.plain import (
     NumberConverter,
     StringConverter,
 )
-from ottla.connect.converters.registered import RegistryMaker, refuse_unknown
 from ottla.connect.data.schema import Type
 from ottla.connect.options import InvalidOption, read_options
-from ottla.schemas.registry_port import BlockingRegistry
+
+if TYPE_CHECKING:
+    from ottla.connect.converters.registered import RegistryMaker
 
 
 class Kind(NamedTuple):
     """A converter that there is: its options, and what makes it, alone or on a registry."""
 
     class_name: str
-    options: tuple[Setting, ...]
-    make: Callable[[Values], Converter] | None
-    make_on: Callable[[Values, BlockingRegistry, bool], Converter] | None = None
-    """Of options, a registry, and whether it is for keys."""
+    own_options: tuple[Setting, ...] = ()
+    make: Callable[[Values], Converter] | None = None
+    """None: it is made on a registry."""
+    module: str = ""
+    """Where one is that uses a registry: `OPTIONS`, and a class of the same name."""
+
+    @property
+    def options(self) -> tuple[Setting, ...]:
+        if self.make is not None:
+            return self.own_options
+        found: tuple[Setting, ...] = self._loaded().OPTIONS
+        return found
+
+    def _loaded(self) -> Any:
+        return import_module(self.module)
+
+    def made_on(self, values: Values, registry: Any, *, is_key: bool) -> Converter:
+        made: Converter = getattr(self._loaded(), self.class_name.rpartition(".")[2])(values, registry, is_key)
+        return made
 
 
 def _numbers(class_name: str, name: str, type: Type, code: str) -> Kind:
@@ -49,9 +66,9 @@ KINDS: Final = (
     _numbers("FloatConverter", "float", Type.FLOAT32, "f"),
     _numbers("DoubleConverter", "double", Type.FLOAT64, "d"),
     Kind("org.apache.kafka.connect.json.JsonConverter", json_converter.OPTIONS, JsonConverter),
-    Kind("io.confluent.connect.avro.AvroConverter", avro.OPTIONS, None, avro.AvroConverter),
-    Kind("io.confluent.connect.protobuf.ProtobufConverter", protobuf.OPTIONS, None, protobuf.ProtobufConverter),
-    Kind("io.confluent.connect.json.JsonSchemaConverter", json_schema.OPTIONS, None, json_schema.JsonSchemaConverter),
+    Kind("io.confluent.connect.avro.AvroConverter", module="ottla.connect.converters.avro"),
+    Kind("io.confluent.connect.protobuf.ProtobufConverter", module="ottla.connect.converters.protobuf"),
+    Kind("io.confluent.connect.json.JsonSchemaConverter", module="ottla.connect.converters.json_schema"),
 )
 """One row for each converter."""
 
@@ -68,7 +85,7 @@ _BY_NAME: Final = {name: kind for kind in KINDS for name in (kind.class_name, *a
 def needs_registry(name: str) -> bool:
     """Whether the converter of this name uses a schema registry."""
     kind = _BY_NAME.get(name.strip())
-    return kind is not None and kind.make_on is not None
+    return kind is not None and kind.make is None
 
 
 def make_converter(
@@ -76,7 +93,7 @@ def make_converter(
     options: Mapping[str, str | None],
     *,
     is_key: bool = False,
-    registry: RegistryMaker | None = None,
+    registry: "RegistryMaker | None" = None,
 ) -> Converter:
     """A converter by its class name or a short one, with these options: what stands behind `value.converter.` in a
     configuration. `registry` makes a client from these options; it is called for converters that need one, and the
@@ -84,11 +101,12 @@ def make_converter(
     kind = _BY_NAME.get(name.strip())
     if kind is None:
         raise InvalidOption(f"Class {name.strip()} could not be found.")
-    if kind.make_on is None:
-        assert kind.make is not None
+    if kind.make is not None:
         return kind.make(read_options(kind.options, options))
+    from ottla.connect.converters.registered import refuse_unknown
+
     refuse_unknown(kind.class_name, kind.options, options)
     values = read_options(kind.options, options)
     if registry is None:
         raise InvalidOption(f"{kind.class_name} needs a schema registry, and there is none here")
-    return kind.make_on(values, registry(options), is_key)
+    return kind.made_on(values, registry(options), is_key=is_key)

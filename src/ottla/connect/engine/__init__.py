@@ -5,7 +5,7 @@
     run             one start of a connector: its description, names, settings, directory
     failures        what went wrong in a process of Spark's, on its way to the engine
     data_source     what Spark calls; in Spark's processes:
-    source_reader   polls a source, converts, hands batches to Spark
+    source_reader   polls a source, converts, gathers batches; writes them, or hands them to Spark
     source_writer   a batch and its offsets in one transaction
     sink_reader     our Spark source, from where the target is
     sink_writer     rows to records, put with their positions
@@ -13,6 +13,9 @@
     conversion      transforms and converters, between records and rows
     tolerance       records that are refused: left out, logged, dead letters
     offsets_log     the offsets topic in Kafka Connect's format
+    topics          what must be there before it is written to
+    kept            writers that a process has from the batch before
+    progress        how far a run is, from its process to the engine
 
 Needs Spark (`ottla[spark]`).
 """

@@ -5,7 +5,7 @@ Rows are what Spark carries. A source's have the columns of `ROWS`; a sink's are
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -21,8 +21,11 @@ from ottla.connect.engine.tolerance import DeadLetter, Origin, RecordRefused, To
 from ottla.connect.errors import DataError
 from ottla.connect.java_text import java_text
 from ottla.connect.literals import Literal, parse_literal
-from ottla.connect.schema_registry import registry_client
 from ottla.connect.transforms.chain import TransformFailed, make_chain
+
+if TYPE_CHECKING:
+    from ottla.client.blocking.schema_registry import SchemaRegistryClient
+    from ottla.connect.converters.registered import RegistryMaker
 
 HEADER_TYPE: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS_TYPE: Final = pa.list_(pa.field("element", HEADER_TYPE))
@@ -36,16 +39,14 @@ ROWS: Final = pa.schema(
         pa.field("headers", HEADERS_TYPE),
     ]
 )
-ROWS_DDL: Final = (
-    "topic STRING, partition INT, timestamp BIGINT, key BINARY, value BINARY, "
-    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
-)
 _JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
 _NO_HEADER: Final = Schema(Type.STRING, optional=True)
 _SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 
-def part_converter(part: str, config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, Converter]:
+def part_converter(
+    part: str, config: Mapping[str, str], worker: Mapping[str, str], registry: "RegistryMaker"
+) -> tuple[str, Converter]:
     """The class name and the converter of keys or values: the connector's if it names one, else the worker's."""
     setting = f"{part}.converter"
     given = config if config.get(setting) else worker
@@ -54,7 +55,7 @@ def part_converter(part: str, config: Mapping[str, str], worker: Mapping[str, st
     options: dict[str, str | None] = {
         key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)
     }
-    return name, make_converter(name, options, is_key=part == "key", registry=registry_client)
+    return name, make_converter(name, options, is_key=part == "key", registry=registry)
 
 
 class SimpleHeaders:
@@ -81,11 +82,13 @@ def _header_text(schema: Schema | None, value: Any) -> str:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else java_text(schema, value)
 
 
-def header_converter(config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, Converter]:
+def header_converter(
+    config: Mapping[str, str], worker: Mapping[str, str], registry: "RegistryMaker"
+) -> tuple[str, Converter]:
     name = (config.get("header.converter") or worker.get("header.converter") or _SIMPLE_HEADERS).strip()
     if name.rpartition(".")[2] in ("SimpleHeaderConverter", "Simple"):
         return name, SimpleHeaders()
-    return part_converter("header", config, worker)
+    return part_converter("header", config, worker, registry)
 
 
 def _refusing(stage: str, class_name: str, convert: Callable[[], Any], positions: Any) -> Any:
@@ -98,12 +101,31 @@ def _refusing(stage: str, class_name: str, convert: Callable[[], Any], positions
 
 
 class _Conversion:
+    """Whoever makes one closes it."""
+
     def __init__(self, config: Mapping[str, str], worker: Mapping[str, str], tolerance: Tolerance) -> None:
-        self._chain = make_chain(dict(config))
-        self._key_name, self._key = part_converter("key", config, worker)
-        self._value_name, self._value = part_converter("value", config, worker)
-        self._header_name, self._header = header_converter(config, worker)
+        self._clients: list[SchemaRegistryClient] = []
         self.tolerance = tolerance
+        self._chain = make_chain(dict(config))
+        try:
+            self._key_name, self._key = part_converter("key", config, worker, self._registry)
+            self._value_name, self._value = part_converter("value", config, worker, self._registry)
+            self._header_name, self._header = header_converter(config, worker, self._registry)
+        except BaseException:
+            self.close()
+            raise
+
+    def _registry(self, options: Mapping[str, str | None]) -> "SchemaRegistryClient":
+        from ottla.connect.schema_registry import registry_client
+
+        client = registry_client(options)
+        self._clients.append(client)
+        return client
+
+    def close(self) -> None:
+        """Closes the clients of the schema registry that its converters have."""
+        while self._clients:
+            self._clients.pop().close()
 
     def _transformed(self, batches: list[Records]) -> list[Records]:
         try:

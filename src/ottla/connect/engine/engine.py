@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 from ottla.base.pacing import Backoff
 from ottla.connect.class_names import class_name_of
 from ottla.connect.connectors.spark_format import SparkSink, SparkSource
-from ottla.connect.engine.data_source import NAME, START
+from ottla.connect.engine.data_source import NAME, START, TYPE
 from ottla.connect.engine.failures import Failure, failure_in, is_retriable
 from ottla.connect.engine.offsets_log import end_transaction
+from ottla.connect.engine.progress import Heard
 from ottla.connect.engine.run import Run, new_run
 from ottla.connect.engine.session import Session
 from ottla.connect.engine.spark_formats import start_sink, start_source
-from ottla.connect.engine_port import ConnectorSpec, EngineListener
+from ottla.connect.engine_port import ConnectorSpec, EngineListener, Measured
 from ottla.connect.errors import ConnectError
 from ottla.connect.plugins import find_connector
 
@@ -67,6 +68,11 @@ class SparkEngine:
         if found is not None:
             found.stop()
 
+    def progress(self, name: str) -> Measured | None:
+        found = self._supervisors.get(name)
+        heard = None if found is None else found.heard
+        return None if heard is None else heard.measured()
+
     def close(self) -> None:
         for one in self._supervisors.values():
             one.stop()
@@ -90,6 +96,8 @@ class _Supervisor:
         self._lock = threading.Lock()
         self._query: StreamingQuery | None = None
         self._failures = 0
+        self.heard: Heard | None = None
+        """Of the run that is under way."""
         self.thread = threading.Thread(target=self._supervise, name=f"connector {spec.name}", daemon=True)
 
     def stop(self) -> None:
@@ -140,6 +148,7 @@ class _Supervisor:
         try:
             kind = find_connector(class_name_of(spec.config) or "")
             run = new_run(spec.name, kind.type, spec.config, spec.worker)
+            self.heard = Heard(run)
             query = self._started(run)
             started_s = monotonic()
             try:
@@ -158,6 +167,7 @@ class _Supervisor:
             text = found.trace if run is None else run.without_secrets(found.trace)
             return Failure(is_retriable(error) if is_ours else found.retriable, text)
         finally:
+            self.heard = None
             if run is not None:
                 run.forget()
 
@@ -166,16 +176,18 @@ class _Supervisor:
         spark = self._session.get()
         connector = run.connector()
         if issubclass(connector, SparkSource):
-            return start_source(spark, run, NAME, START)
+            return start_source(spark, run)
         if issubclass(connector, SparkSink):
-            return start_sink(spark, run, NAME, START)
-        rows = spark.readStream.format(NAME).option(START, path).load()
-        if run.type == "sink":
-            rows = rows.coalesce(1)
+            return start_sink(spark, run)
+        kind = "direct" if run.type == "source" and run.is_direct else run.type
+        rows = spark.readStream.format(NAME).option(START, path).option(TYPE, kind).load()
+        if kind == "direct":
+            writing = rows.writeStream.format("noop")
+        else:
+            one_task = rows.coalesce(1) if kind == "sink" else rows
+            writing = one_task.writeStream.format(NAME).option(START, path).option(TYPE, kind)
         return (
-            rows.writeStream.format(NAME)
-            .options(**_ASYNC_LOGS)
-            .option(START, path)
+            writing.options(**_ASYNC_LOGS)
             .option("checkpointLocation", run.checkpoint)
             .queryName(f"{run.name} {run.id}")
             .start()
@@ -191,8 +203,11 @@ class _Supervisor:
         if not self._ends.is_set():
             self._listener.on_running(run.name)
         told: frozenset[str] = frozenset()
+        heard = self.heard
+        assert heard is not None, "a run is under way"
         while not self._ends.is_set():
             ended = query.awaitTermination(_WATCHING_S)
+            heard.sample()
             if new := run.noted_topics() - told:
                 told |= new
                 self._listener.on_topics(run.name, sorted(new))

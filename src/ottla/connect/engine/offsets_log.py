@@ -19,7 +19,7 @@ from ottla.client.admin.records import OffsetSpec
 from ottla.client.admin.topics import NewTopic
 from ottla.client.admin.transaction_states import TransactionState
 from ottla.client.blocking.producer import Producer
-from ottla.client.errors import KafkaError, OffsetOutOfRange, TopicAlreadyExists, UnknownTopicOrPartition
+from ottla.client.errors import KafkaError, OffsetOutOfRange
 from ottla.connect.connector import Offset, Partition
 from ottla.connect.engine.failures import TakenOver
 from ottla.connect.engine.run import Run
@@ -27,7 +27,7 @@ from ottla.records.control import parse_end_transaction_marker
 from ottla.records.reader import read_records
 from ottla.spark.sink.cluster_access import ClusterAccess, FetchedBatches
 
-_PARTITIONS: Final = "25"
+_PARTITIONS: Final = 25
 _MOST_BYTES: Final = 64 << 20
 _PATIENCE_MS: Final = 5_000
 
@@ -50,27 +50,13 @@ def compact(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def create_offsets_topic(access: ClusterAccess, topic: str, worker: Mapping[str, str]) -> None:
-    """Makes the topic if it is not there. A worker has done that; whoever runs an engine alone has not."""
-    try:
-        access.describe_topics([topic]).raise_first()
-        return
-    except UnknownTopicOrPartition:
-        pass
-    factor = worker.get("offset.storage.replication.factor")
-    try:
-        access.create_topics(
-            [
-                NewTopic(
-                    topic,
-                    int(worker.get("offset.storage.partitions") or _PARTITIONS),
-                    int(factor) if factor else None,
-                    config={"cleanup.policy": "compact"},
-                )
-            ]
-        ).raise_first()
-    except TopicAlreadyExists:
-        return
+def offsets_topic(run: Run) -> NewTopic:
+    """As it is made where it is not there. A worker has made it; whoever runs an engine alone has not."""
+    factor = run.worker.get("offset.storage.replication.factor")
+    partitions = int(run.worker.get("offset.storage.partitions") or _PARTITIONS)
+    return NewTopic(
+        run.offsets_topic, partitions, int(factor) if factor else None, config={"cleanup.policy": "compact"}
+    )
 
 
 class OffsetsLog:

@@ -64,8 +64,8 @@ class Run:
 
     @property
     def is_direct(self) -> bool:
-        """Whether a source's process writes to Kafka itself, and Spark carries no rows."""
-        return (self.config.get(DIRECT) or self.worker.get(DIRECT) or "false").strip().lower() == "true"
+        """Whether a source's process writes to Kafka itself, and Spark carries no rows. Of sources; the default."""
+        return (self.config.get(DIRECT) or self.worker.get(DIRECT) or "true").strip().lower() != "false"
 
     @property
     def group(self) -> str:

@@ -3,9 +3,14 @@
 In the query's planner process the sink is started once, to ask it for its positions, and stopped again: a wrong
 password fails the connector at once, not with the first record. Partitions that the target does not know begin where
 the group `connect-NAME` is, and those that neither knows at `auto.offset.reset`, as in Kafka Connect the beginning.
+
+Spark asks for the next batch when the one before is put: so what stands before its question is how far the sink is
+(`_SinkProgress`). Records are counted by their offsets.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -14,13 +19,14 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from ottla.base.ids import TopicPartition
 from ottla.connect.connector import Sink
 from ottla.connect.engine.failures import packs_failures
+from ottla.connect.engine.progress import Told
 from ottla.connect.engine.run import Run, log_to_stderr
 from ottla.connect.errors import ConnectError, Retriable
 from ottla.connect.options import InvalidOption
 from ottla.spark.data_source import OttlaDataSource
 from ottla.spark.options import Options, Use
 from ottla.spark.source.lookups import Lookups
-from ottla.spark.source.offsets_json import EARLIEST, LATEST, from_json
+from ottla.spark.source.offsets_json import EARLIEST, LATEST, Offsets, from_json
 from ottla.spark.source.rows import column_names
 from ottla.spark.source.source_options import Boundary, SourceOptions, read_source_options
 from ottla.spark.source.stream_reader import StreamReader
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 
 _IDLE_WAIT_MS: Final = "5000"
 _BATCH_BYTES: Final = str(64 << 20)
+_MOST_SEEN: Final = 1_000
 
 
 def source_options(run: Run) -> dict[str, str]:
@@ -64,6 +71,7 @@ class SinkReader(DataSourceStreamReader):
         self.run = run
         self._reader: StreamReader | None = None
         self._topics: set[str] = set()
+        self._progress: _SinkProgress | None = None
 
     @packs_failures
     def initialOffset(self) -> Any:  # noqa: N802  # Spark's name
@@ -72,6 +80,7 @@ class SinkReader(DataSourceStreamReader):
         options = self._options()
         self._reader = self._made(options._replace(starting=self._starting(options)))
         offset = self._reader.initialOffset()
+        self._progress = _SinkProgress(Told(self.run), from_json(offset), self._ends)
         self.run.mark_running()
         return offset
 
@@ -93,6 +102,7 @@ class SinkReader(DataSourceStreamReader):
             begins, ends = lookups.earliest(there), lookups.latest(there)
         finally:
             lookups.close()
+        self._ends = ends
         reset = self.run.consumer_settings().get("auto.offset.reset", "earliest").strip().lower()
         otherwise = LATEST if reset == "latest" else EARLIEST
         offsets = {}
@@ -118,7 +128,14 @@ class SinkReader(DataSourceStreamReader):
 
     @packs_failures
     def latestOffset(self, start: Any, limit: Any) -> Any:  # noqa: N802
-        return self._now().latestOffset(start, limit)
+        reader, progress = self._now(), self._progress
+        assert progress is not None, "Spark asks where it begins first"
+        begins = from_json(start)
+        progress.on_put(begins)
+        asked_s = monotonic()
+        found = reader.latestOffset(start, limit)
+        progress.on_looked(begins, from_json(reader.reportLatestOffset() or {}), monotonic() - asked_s)
+        return found
 
     def reportLatestOffset(self) -> Any:  # noqa: N802
         return self._now().reportLatestOffset()
@@ -130,6 +147,8 @@ class SinkReader(DataSourceStreamReader):
         if topics != self._topics:
             self._topics = topics
             self.run.note_topics(topics)
+        if self._progress is not None:
+            self._progress.on_taken(begins, ends)
         return self._now().partitions(start, end)
 
     @packs_failures
@@ -149,7 +168,56 @@ class SinkReader(DataSourceStreamReader):
         return self._reader
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"run": self.run, "_reader": None, "_topics": set()}
+        return {"run": self.run, "_reader": None, "_topics": set(), "_progress": None}
+
+
+class _SinkProgress:
+    """What a sink has put, and what is before it. `goal` are the ends of its topics when it started."""
+
+    def __init__(self, told: Told, begins: Offsets, goal: Offsets) -> None:
+        self._told = told
+        self._put = begins
+        self._goal = goal
+        self._taken_s: float | None = None
+        self._seen: deque[tuple[float, int]] = deque(maxlen=_MOST_SEEN)
+        """When all ends together were first seen to be there, oldest first: what is put is as old as that."""
+        told.partitions = len(begins)
+
+    def on_taken(self, begins: Offsets, ends: Offsets) -> None:
+        """A batch goes to its task."""
+        count = _between(begins, ends)
+        self._taken_s = monotonic()
+        self._told.read += count
+        self._told.under_way = count
+        self._told.tell()
+
+    def on_put(self, positions: Offsets) -> None:
+        """All before these is put."""
+        told = self._told
+        count = _between(self._put, positions)
+        if self._taken_s is not None and count:
+            told.wrote(count, monotonic() - self._taken_s)
+        self._taken_s, self._put, told.under_way = None, positions, 0
+        told.partitions = len(positions)
+        told.is_at_end = all(positions.get(one, 0) >= offset for one, offset in self._goal.items())
+        told.tell()
+
+    def on_looked(self, positions: Offsets, ends: Offsets, took_s: float) -> None:
+        told, now_s, together = self._told, monotonic(), sum(ends.values())
+        if not self._seen or together > self._seen[-1][1]:
+            self._seen.append((now_s, together))
+        told.lag_records = _between(positions, ends)
+        done = together - told.lag_records
+        while len(self._seen) > 1 and self._seen[0][1] <= done:
+            self._seen.popleft()
+        told.lag_s = now_s - self._seen[0][0] if told.lag_records else 0.0
+        told.polled(0, took_s)
+        told.tell()
+
+
+def _between(begins: Offsets, ends: Offsets) -> int:
+    """How many offsets; a partition that was not known begins at 0."""
+    return sum(max(end - begins.get(one, 0), 0) for one, end in ends.items())
 
 
 def open_sink(run: Run, **of_put: Any) -> Sink:

@@ -18,24 +18,23 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyspark.sql.datasource import DataSourceStreamArrowWriter
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.topics import NewTopic
 from ottla.client.blocking.producer import Producer
-from ottla.client.errors import TopicAlreadyExists
 from ottla.connect.connector import Place, Refusal, Sink
 from ottla.connect.data.records import Records
 from ottla.connect.engine.conversion import SinkConversion, raw_origin
 from ottla.connect.engine.failures import packs_failures
+from ottla.connect.engine.kept import Kept
 from ottla.connect.engine.run import Run, log_to_stderr
 from ottla.connect.engine.sink_reader import open_sink
 from ottla.connect.engine.source_writer import Written
-from ottla.connect.engine.tolerance import DeadLetter, RecordRefused, Tolerance
+from ottla.connect.engine.tolerance import DeadLetter, RecordRefused, Tolerance, letters_topic
+from ottla.connect.engine.topics import create_if_missing
 from ottla.connect.errors import DataError
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.sink.row_sender import chunks
 from ottla.spark.worker_process import begin_task
 
 _PUT_BYTES: Final = 16 << 20
-_MOST_KEPT: Final = 8
 
 
 class SinkWriter(DataSourceStreamArrowWriter):
@@ -57,7 +56,7 @@ class SinkWriter(DataSourceStreamArrowWriter):
 
 
 def write_rows(run: Run, batches: Iterator[Any]) -> None:
-    writer = _kept.pop(run.name, None)
+    writer = kept.take(run.name)
     if writer is not None and writer.run.id != run.id:
         writer.close()
         writer = None
@@ -73,15 +72,11 @@ def write_rows(run: Run, batches: Iterator[Any]) -> None:
         if writer is not None:
             writer.close()
         raise
-    if writer is None:
-        return
-    while len(_kept) >= _MOST_KEPT:
-        _kept.pop(next(iter(_kept))).close()
-    _kept[run.name] = writer
+    if writer is not None:
+        kept.give(run.name, writer)
 
 
-_kept: "dict[str, RowsWriter]" = {}
-"""By connector: a quicker way, and no more."""
+kept: "Kept[RowsWriter]" = Kept()
 
 
 class RowsWriter:
@@ -95,13 +90,17 @@ class RowsWriter:
         self._table: Any = None
         """The rows of the put under way; a record's position is its row."""
         self._places: list[Place] | None = None
-        self._sink: Sink = open_sink(run, places=self._places_of, refuse=self._refuse)
         self._own: dict[TopicPartition, int] = {}
         """Behind what this writer has put: where a batch for it may begin."""
         try:
+            self._sink: Sink = open_sink(run, places=self._places_of, refuse=self._refuse)
+        except BaseException:
+            self._conversion.close()
+            raise
+        try:
             self._known: dict[TopicPartition, int] = dict(self._sink.positions() or {})
         except BaseException:
-            self._sink.stop()
+            self.close()
             raise
 
     def continues(self, table: Any) -> bool:
@@ -163,27 +162,21 @@ class RowsWriter:
         if not letters:
             return
         if self._letters is None:
-            self._make_topic(letters[0].topic)
+            wanted = letters_topic(self.run.config)
+            assert wanted is not None, "dead letters have a topic"
+            with ClusterAccess({**self.run.producer_settings(), **self.run.worker_settings()}) as access:
+                create_if_missing(access, wanted)
             self._letters = Producer(self.run.producer_settings())
         futures = [self._letters.send(one.topic, one.value, key=one.key, headers=list(one.headers)) for one in letters]
         self._letters.flush()
         for future in futures:
             future.result()
 
-    def _make_topic(self, topic: str) -> None:
-        with ClusterAccess({**self.run.producer_settings(), **self.run.worker_settings()}) as access:
-            if access.has_partition(TopicPartition(topic, 0)):
-                return
-            factor = self._conversion.tolerance.letters_replication
-            try:
-                access.create_topics([NewTopic(topic, 1, factor)]).raise_first()
-            except TopicAlreadyExists:
-                return
-
     def close(self) -> None:
         try:
             self._sink.stop()
         finally:
+            self._conversion.close()
             if self._letters is not None:
                 self._letters.close(0)
 

@@ -1,37 +1,40 @@
 """The reading half of a source connector, in the query's planner process (docs/decisions/0024).
 
 Theory of operation. A thread has the source: it polls, transforms, converts, and adds to the batch that is being
-gathered, up to `context.max_bytes`. Spark asks for the next batch (`read`, inside its `latestOffset`) as soon as the
-one before is committed, and waits there until something is gathered: so an idle connector costs nothing, new data
-begins a batch at once, and what comes while Spark is busy becomes one batch.
+gathered, up to `context.max_bytes`. Spark asks for the next batch inside its `latestOffset`, and waits there until
+something is gathered: so an idle connector costs nothing, new data is written at once, and what comes while a batch is
+being written becomes the next one. There are two ways from there:
 
-That Spark asks on means that all it was given before is committed. The source hears of it from its thread
-(`Source.committed`), between two polls.
+    direct (`DirectReader`, the default)    the batch is written right there, in Spark's question, by `write_batch`, and
+                                            the next one, for some seconds; Spark hears that there is nothing for it
+    rows through Spark (`SourceReader`)     Spark takes the batch as rows to a task, which calls `write_batch`; that it
+                                            asks on means that they are committed
 
-A batch is rows, and before them one row without a topic: the control row. It says how the batch moves the source's
-offsets, which the writer puts into the same transaction.
-
-With `ottla.connect.direct` the thread writes each batch itself, by the same protocol, and Spark has no rows to carry:
-it keeps the process, and starts it again.
+Either way Spark keeps the process, sees its failures, and starts it again; and a batch says with a `Control` how it
+moves the source's offsets, which go into the same transaction. Spark's rows have it in a row before them that has no
+topic. The source hears from its thread what is committed (`Source.committed`), between two polls.
 """
 
 import json
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyspark.sql.datasource import SimpleDataSourceStreamReader
 
 from ottla.client.blocking.producer import Producer
 from ottla.connect.connector import Offset, Partition, Source, SourceRecords
 from ottla.connect.engine.conversion import HEADERS_TYPE, ROWS, SourceConversion
 from ottla.connect.engine.failures import packs_failures
-from ottla.connect.engine.offsets_log import OffsetsLog, OffsetStep, canonical, compact, create_offsets_topic
+from ottla.connect.engine.offsets_log import OffsetsLog, OffsetStep, canonical, compact, offsets_topic
+from ottla.connect.engine.progress import Told, numbers
 from ottla.connect.engine.run import Run, log_to_stderr
 from ottla.connect.engine.tolerance import Tolerance
+from ottla.connect.engine.topics import create_if_missing
 from ottla.connect.errors import ConnectError
 from ottla.spark.sink.cluster_access import ClusterAccess
 from ottla.spark.worker_process import begin_task
@@ -78,6 +81,7 @@ class _Gathered:
     def __init__(self) -> None:
         self.rows: list[Any] = []
         self.size = 0
+        self.records = 0
         self.offsets: dict[str, tuple[Partition, Offset]] = {}
 
     def __bool__(self) -> bool:
@@ -86,6 +90,7 @@ class _Gathered:
     def add(self, polled: SourceRecords, rows: list[Any]) -> None:
         self.rows += rows
         self.size += sum(batch.nbytes for batch in rows)
+        self.records += sum(batch.num_rows for batch in rows)
         self.offsets[canonical(polled.partition)] = polled.partition, polled.offset
 
 
@@ -97,17 +102,19 @@ class SourceReader(SimpleDataSourceStreamReader):
         self._changed = threading.Condition()
         self._gathered = _Gathered()
         self._committed: list[tuple[Partition, Offset]] = []
-        self._under_way: list[tuple[Partition, Offset]] = []
+        self._under_way: _Gathered | None = None
+        self._taken_s = 0.0
         self._failure: Exception | None = None
         self._ends = False
         self._thread: threading.Thread | None = None
         self._log: OffsetsLog | None = None
         self._access: ClusterAccess | None = None
         self._caught_up_s = 0.0
-        self._batch = 0
+        self._source_is_at_end = False
+        self._told = Told(run)
         self._topics: set[str] = set()
         self._written: dict[str, Offset] = {}
-        """Where the source's partitions are after the batches that Spark was given."""
+        """Where the source's partitions are after the batches that were taken."""
         self._parent = os.getppid()
         self.empty_polls = 0
         """How many polls have brought nothing: whether the source has come to an end of what there is."""
@@ -124,7 +131,7 @@ class SourceReader(SimpleDataSourceStreamReader):
         """Fences older starts, reads where they were, and starts the source."""
         run = self.run
         self._access = ClusterAccess({**run.producer_settings(), **run.worker_settings()})
-        create_offsets_topic(self._access, run.offsets_topic, run.worker)
+        create_if_missing(self._access, offsets_topic(run))
         fence(run)
         self._log = OffsetsLog(self._access, run.offsets_topic, run.name)
         self._log.catch_up()
@@ -146,6 +153,7 @@ class SourceReader(SimpleDataSourceStreamReader):
 
     def _poll(self, started: threading.Event) -> None:
         source: Source | None = None
+        conversion: SourceConversion | None = None
         try:
             conversion = SourceConversion(
                 self.run.config, self.run.worker, Tolerance(self.run.name, self.run.config, self.run.log())
@@ -165,6 +173,8 @@ class SourceReader(SimpleDataSourceStreamReader):
                     source.stop()
                 except Exception:
                     self.run.log().exception("connector %s: its source did not stop", self.run.name)
+            if conversion is not None:
+                conversion.close()
 
     def _poll_until_end(self, source: Source, conversion: SourceConversion) -> None:
         most = source.context.max_bytes
@@ -179,54 +189,74 @@ class SourceReader(SimpleDataSourceStreamReader):
                 source.committed(committed)
             if is_full:
                 continue
+            asked_s = monotonic()
             polled = source.poll(_POLL_S)
-            if not polled:
-                self.empty_polls += 1
-                continue
+            self._told.polled(sum(len(one.records) for one in polled), monotonic() - asked_s)
+            self.empty_polls += not polled
             converted = [(one, conversion.rows(one.records)) for one in polled]
-            if self.run.is_direct:
-                source.committed(self._write(converted))
-                continue
+            self._told.skipped = conversion.tolerance.skipped
+            self._told.own = numbers(source.metrics())
+            is_at_end = source.is_at_end()
             with self._changed:
                 for one, rows in converted:
                     self._gathered.add(one, rows)
-                self._changed.notify_all()
-
-    def _write(self, converted: list[tuple[SourceRecords, list[Any]]]) -> list[tuple[Partition, Offset]]:
-        """Without Spark: the batch is written here, by the same protocol."""
-        from ottla.connect.engine.source_writer import write_batch
-
-        taken = _Gathered()
-        for one, rows in converted:
-            taken.add(one, rows)
-        self._batch += 1
-        write_batch(self.run, self._control(self._batch, taken), taken.rows)
-        return list(taken.offsets.values())
+                self._source_is_at_end = is_at_end
+                if converted or is_at_end:
+                    self._changed.notify_all()
 
     # --- what Spark asks ---
 
     @packs_failures
     def read(self, start: dict[str, int]) -> tuple[Iterator[Any], dict[str, int]]:
+        self.is_written()
+        taken = self.take(_WAIT_S)
+        if taken is None:
+            return iter(()), start
+        batch = start["batch"] + 1
+        return iter([self.control(batch, taken).row(), *taken.rows]), {"batch": batch}
+
+    def take(self, patience_s: float) -> _Gathered | None:
+        """What was gathered; waits for it. Raises what the source failed with, behind all that it gave before."""
+        deadline_s = monotonic() + patience_s
         with self._changed:
-            if self._under_way:
-                self._committed += self._under_way
-                self._under_way = []
-                self._changed.notify_all()
-            deadline_s = monotonic() + _WAIT_S
             while not self._gathered and self._failure is None and (left_s := deadline_s - monotonic()) > 0:
+                self._tell()
                 self._changed.wait(min(left_s, _POLL_S))
                 self._leave_if_java_left()
             if not self._gathered:
                 if self._failure is not None:
                     raise self._failure
-                return iter(()), start
+                return None
             taken, self._gathered = self._gathered, _Gathered()
+            self._under_way, self._taken_s = taken, monotonic()
             self._changed.notify_all()
-        self._under_way = list(taken.offsets.values())
-        batch = start["batch"] + 1
-        return iter([self._control(batch, taken).row(), *taken.rows]), {"batch": batch}
+            self._tell()
+        return taken
 
-    def _control(self, batch: int, taken: _Gathered) -> Control:
+    def is_written(self) -> None:
+        """What was taken last, if anything was: it is committed."""
+        with self._changed:
+            written, self._under_way = self._under_way, None
+            if written is None:
+                return
+            self._committed += written.offsets.values()
+            self._changed.notify_all()
+            self._told.wrote(written.records, monotonic() - self._taken_s)
+            self._told.lag_s = _lag_s(written.rows)
+            self._tell()
+
+    def _tell(self) -> None:
+        told = self._told
+        told.under_way = self._gathered.records + (self._under_way.records if self._under_way else 0)
+        told.is_at_end = self._source_is_at_end and not self._gathered and self._under_way is None
+        told.lag_s = told.own.get("lag_seconds", told.lag_s)
+        told.tell()
+
+    def progress(self) -> dict[str, int]:
+        """For Spark's own reports of the query."""
+        return {"batches": self._told.batches, "records": self._told.written}
+
+    def control(self, batch: int, taken: _Gathered) -> Control:
         control = Control(batch, *self._steps(taken))
         self._written |= {name: offset for name, (_, offset) in taken.offsets.items()}
         topics = self._topics.union(*(batch.column("topic").unique().to_pylist() for batch in taken.rows))
@@ -278,10 +308,53 @@ class SourceReader(SimpleDataSourceStreamReader):
         self.__init__(state["run"])  # type: ignore[misc]  # as new
 
 
+class DirectReader:
+    """Reads and writes, for a query that has no rows to carry (`data_source.LateReader`)."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.reader = SourceReader(run)
+        self._batch = 0
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802  # Spark's name
+        return self.reader.initialOffset()
+
+    @packs_failures
+    def write_for_a_while(self) -> None:
+        """Writes what comes, for some seconds."""
+        deadline_s = monotonic() + _WAIT_S
+        while (left_s := deadline_s - monotonic()) > 0:
+            self.write(left_s)
+
+    def write(self, patience_s: float) -> bool:
+        """One batch, if one comes in time."""
+        from ottla.connect.engine.source_writer import write_batch
+
+        taken = self.reader.take(patience_s)
+        if taken is None:
+            return False
+        self._batch += 1
+        write_batch(self.run, self.reader.control(self._batch, taken), taken.rows)
+        self.reader.is_written()
+        return True
+
+    def progress(self) -> dict[str, int]:
+        return self.reader.progress()
+
+    def stop(self) -> None:
+        self.reader.stop()
+
+
+def _lag_s(rows: Sequence[Any]) -> float | None:
+    """How old the newest row is now, by the time that its source gave it."""
+    times = [newest for batch in rows if (newest := pc.max(batch.column("timestamp")).as_py()) is not None]
+    return max(time() - max(times) / 1000, 0.0) if times else None
+
+
 def fence(run: Run) -> None:
     """Ends what older starts of the connector have open, and lets them write no more. Waits until that is done."""
     with Producer({**run.producer_settings(), "transactional.id": run.transactional_id}) as producer:
         producer.init_transactions()
 
 
-__all__ = ["HEADERS_TYPE", "Control", "SourceReader", "fence"]
+__all__ = ["HEADERS_TYPE", "Control", "DirectReader", "SourceReader", "fence"]

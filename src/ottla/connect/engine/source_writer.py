@@ -12,7 +12,6 @@ So a batch is written once, whoever tries, and however often.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -21,13 +20,15 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from ottla.client.admin.topics import NewTopic
 from ottla.client.blocking.producer import Producer
-from ottla.client.errors import TopicAlreadyExists, UnknownTopicOrPartition
+from ottla.client.errors import UnknownTopicOrPartition
 from ottla.connect.connector import Partition
 from ottla.connect.engine.failures import packs_failures
+from ottla.connect.engine.kept import Kept
 from ottla.connect.engine.offsets_log import OffsetsLog, OffsetStep, Stored, compact, is_done
 from ottla.connect.engine.run import Run, log_to_stderr
 from ottla.connect.engine.source_reader import Control
-from ottla.connect.engine.tolerance import Tolerance
+from ottla.connect.engine.tolerance import letters_topic
+from ottla.connect.engine.topics import create_if_missing
 from ottla.connect.errors import ConnectError
 from ottla.records.arrow import rows_by_partition
 from ottla.spark.sink.cluster_access import ClusterAccess
@@ -41,7 +42,6 @@ _PRODUCER: Final = {
     "max.request.size": 16 << 20,
     "transaction.timeout.ms": 60_000,
 }
-_MOST_KEPT: Final = 8
 _TOPIC_PATIENCE_S: Final = 10.0
 
 
@@ -95,13 +95,12 @@ def write_batch(run: Run, control: Control, rows: Iterable[Any]) -> None:
     keep_writer(writer)
 
 
-_kept: "dict[str, BatchWriter]" = {}
-"""By connector: a quicker way, and no more."""
+kept: "Kept[BatchWriter]" = Kept()
 
 
 def kept_writer(run: Run, control: Control) -> "BatchWriter | None":
     """The one that wrote the batch before this one, if it was this process."""
-    writer = _kept.pop(run.name, None)
+    writer = kept.take(run.name)
     if writer is not None and not writer.continues(run, control):
         writer.close()
         writer = None
@@ -109,9 +108,7 @@ def kept_writer(run: Run, control: Control) -> "BatchWriter | None":
 
 
 def keep_writer(writer: "BatchWriter") -> None:
-    while len(_kept) >= _MOST_KEPT:
-        _kept.pop(next(iter(_kept))).close()
-    _kept[writer.run.name] = writer
+    kept.give(writer.run.name, writer)
 
 
 class BatchWriter:
@@ -121,6 +118,7 @@ class BatchWriter:
         self.run = run
         self.batch = 0
         self._topics: set[str] = set()
+        self._letters = letters_topic(run.config)
         self._producer = Producer({**_PRODUCER, **run.producer_settings(), "transactional.id": run.transactional_id})
 
     def continues(self, run: Run, control: Control) -> bool:
@@ -178,11 +176,7 @@ class BatchWriter:
             return
         if (wanted := self._wanted(topic)) is not None:
             with ClusterAccess({**self.run.producer_settings(), **self.run.worker_settings()}) as access:
-                try:
-                    access.describe_topics([topic]).raise_first()
-                except UnknownTopicOrPartition:
-                    with suppress(TopicAlreadyExists):
-                        access.create_topics([wanted]).raise_first()
+                create_if_missing(access, wanted)
         try:
             self._producer.partitions_for(topic, _TOPIC_PATIENCE_S)
         except UnknownTopicOrPartition:
@@ -194,9 +188,8 @@ class BatchWriter:
 
     def _wanted(self, topic: str) -> NewTopic | None:
         config = self.run.config
-        tolerance = Tolerance(self.run.name, config, self.run.log())
-        if topic == tolerance.letters_topic:
-            return NewTopic(topic, 1, tolerance.letters_replication)
+        if self._letters is not None and topic == self._letters.name:
+            return self._letters
         prefix = "topic.creation.default."
         factor, partitions = config.get(f"{prefix}replication.factor"), config.get(f"{prefix}partitions")
         if factor is None and partitions is None:

@@ -35,13 +35,15 @@ from ottla.connect.arrow_tables import records_from_table, table_of
 from ottla.connect.connectors.spark_format import CHECKPOINT, SparkSink, SparkSource, check_path, filled, format_of
 from ottla.connect.connectors.spark_format import numbered as is_numbered
 from ottla.connect.engine.conversion import SourceConversion
+from ottla.connect.engine.data_source import NAME, START, TYPE
 from ottla.connect.engine.failures import TakenOver, packed, packs_failures
-from ottla.connect.engine.offsets_log import OffsetsLog, OffsetStep, compact, create_offsets_topic
+from ottla.connect.engine.offsets_log import OffsetsLog, OffsetStep, compact, offsets_topic
 from ottla.connect.engine.run import Run, log_to_stderr
 from ottla.connect.engine.sink_writer import RowsWriter
 from ottla.connect.engine.source_reader import Control, fence
 from ottla.connect.engine.source_writer import BatchWriter, Written, keep_writer, kept_writer
 from ottla.connect.engine.tolerance import Tolerance
+from ottla.connect.engine.topics import create_if_missing
 from ottla.connect.errors import ConnectError, DataError
 from ottla.connect.options import read_options
 from ottla.spark.sink.cluster_access import ClusterAccess
@@ -65,7 +67,7 @@ def partition_of(run: Run) -> dict[str, str]:
 def stored_offset(run: Run) -> dict[str, Any] | None:
     """Fences older starts, and asks the offsets topic where the connector is."""
     with ClusterAccess({**run.producer_settings(), **run.worker_settings()}) as access:
-        create_offsets_topic(access, run.offsets_topic, run.worker)
+        create_if_missing(access, offsets_topic(run))
         fence(run)
         log = OffsetsLog(access, run.offsets_topic, run.name)
         log.catch_up()
@@ -119,7 +121,7 @@ def checked_checkpoint(spark: Any, run: Run) -> KeptCheckpoint:
 # --- sources ---
 
 
-def start_source(spark: Any, run: Run, format: str, start_option: str) -> Any:
+def start_source(spark: Any, run: Run) -> Any:
     """A query, or what stands in for one, that reads with Spark and writes batches."""
     options = read_options(SparkSource.settings, run.config)
     chosen = format_of(run.config, run.worker)
@@ -134,15 +136,16 @@ def start_source(spark: Any, run: Run, format: str, start_option: str) -> Any:
         done = -1 if stored is None else int(stored.get("batch", -1))
 
         def read(number: int) -> None:
-            writer = frame(spark.read).write.format(format).mode("append")
-            writer.option(start_option, str(run.spec_path)).option(READ, str(number)).save()
+            writer = frame(spark.read).write.format(NAME).mode("append")
+            writer.option(START, str(run.spec_path)).option(TYPE, "spark").option(READ, str(number)).save()
 
         return RepeatedReads(spark, run, read, done + 1, options.integer("spark.interval.ms") / 1000)
     kept = checked_checkpoint(spark, run)
     query = (
         frame(spark.readStream)
-        .writeStream.format(format)
-        .option(start_option, str(run.spec_path))
+        .writeStream.format(NAME)
+        .option(START, str(run.spec_path))
+        .option(TYPE, "spark")
         .option("checkpointLocation", kept.place)
         .queryName(f"{run.name} {run.id}")
         .start()
@@ -291,10 +294,10 @@ def _converted(run: Run, rows: Iterable[Any]) -> Iterator[Any]:
 # --- sinks ---
 
 
-def start_sink(spark: Any, run: Run, format: str, start_option: str) -> Any:
+def start_sink(spark: Any, run: Run) -> Any:
     """A query from our Spark source to a format of Spark's."""
     format_of(run.config, run.worker)
-    rows = spark.readStream.format(format).option(start_option, str(run.spec_path)).load()
+    rows = spark.readStream.format(NAME).option(START, str(run.spec_path)).option(TYPE, run.type).load()
     place = KeptCheckpoint(spark, run).place if is_numbered(run.config) else run.checkpoint
     write = FormatWriter(run)
     query = (

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
+from ottla.client.admin.topics import NewTopic
 from ottla.config.bounds import OneOf
 from ottla.config.setting import ANY, LOW, MEDIUM, Flag, Int, Setting, Text
 from ottla.connect.errors import DataError
@@ -103,6 +104,13 @@ def _is_to_blame(record: int | None, rows: Any, attempt: Callable[[Any], object]
     return False
 
 
+def letters_topic(config: Mapping[str, str]) -> NewTopic | None:
+    """The connector's topic of dead letters, as it is made where it is not there; None if it has none."""
+    options = read_options(ROWS, config)
+    name = options.text("errors.deadletterqueue.topic.name").strip()
+    return NewTopic(name, 1, options.integer("errors.deadletterqueue.topic.replication.factor")) if name else None
+
+
 class Tolerance:
     """A connector's. `take_letters` gives the dead letters since it was last asked."""
 
@@ -114,8 +122,7 @@ class Tolerance:
         self._logs = options.flag("errors.log.enable")
         self._logs_messages = options.flag("errors.log.include.messages")
         self._has_context = options.flag("errors.deadletterqueue.context.headers.enable")
-        self.letters_topic = options.text("errors.deadletterqueue.topic.name").strip() or None
-        self.letters_replication = options.integer("errors.deadletterqueue.topic.replication.factor")
+        self._letters_topic = options.text("errors.deadletterqueue.topic.name").strip() or None
         self._letters: list[DeadLetter] = []
         self.skipped = 0
         """Records that were left out."""
@@ -157,13 +164,13 @@ class Tolerance:
     def _leave_out(self, row: int | None, refused: RecordRefused, origin: Callable[[int], Origin]) -> None:
         assert row is not None, "a record that is left out is known"
         self.skipped += 1
-        if self.letters_topic is None:
+        if self._letters_topic is None:
             return
         came_from = origin(row)
         headers = came_from.headers
         if self._has_context:
             headers += tuple((_PREFIX + name, value) for name, value in self._context(came_from, refused))
-        self._letters.append(DeadLetter(self.letters_topic, came_from.key, came_from.value, headers))
+        self._letters.append(DeadLetter(self._letters_topic, came_from.key, came_from.value, headers))
 
     def _context(self, came_from: Origin, refused: RecordRefused) -> Sequence[tuple[str, bytes]]:
         error = refused.error

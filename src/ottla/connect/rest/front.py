@@ -6,12 +6,13 @@ untouched. Once: a request that was passed on and finds no leader here is refuse
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Final
 
 from ottla.client.http.http_client import HttpClient, HttpFailed, Origin
 from ottla.client.promise import Promise, spawn
 from ottla.connect.rest.api import Answer, Api, Asked, Operation, find
+from ottla.connect.rest.login import Login
 from ottla.connect.rest.metrics import metrics_page
 from ottla.connect.rest.requests import path_parts, query_of
 from ottla.connect.worker.records import json_bytes
@@ -31,15 +32,13 @@ _LOOK_MS: Final = 100
 
 
 class Front:
-    """`gate` refuses a request that may not be made, by raising `Refused`."""
+    """`login` is None where everybody may do everything."""
 
-    def __init__(
-        self, worker: Worker, client: HttpClient, gate: Callable[[HttpRequest, Caller], None] | None = None
-    ) -> None:
+    def __init__(self, worker: Worker, client: HttpClient, login: Login | None = None) -> None:
         self._worker = worker
         self._api = Api(worker)
         self._client = client
-        self._gate = gate
+        self._login = login
         self.statuses: Counter[tuple[str, int]] = Counter()
         """Replies by method and status."""
 
@@ -49,25 +48,30 @@ class Front:
         outcome = self._worker.world.within(spawn(self._answer(request, caller)), REQUEST_MS, lambda: late)
 
         def reply(done: "Promise[bytes]") -> None:
-            if isinstance(done.error, Refused):
-                response = refusal_bytes(request, done.error)
-            elif done.error is not None:
-                _log.error("the request %s %s failed", request.method, request.path, exc_info=done.error)
+            try:
+                if isinstance(done.error, Refused):
+                    response = refusal_bytes(request, done.error, self._challenge(done.error))
+                else:
+                    response = done.value()
+            except Exception as problem:  # Whatever it is, the client hears of it.
+                _log.error("the request %s %s failed", request.method, request.path, exc_info=problem)
                 response = refusal_bytes(request, Refused(500, "The request failed; the worker's log says why"))
-            else:
-                response = done.value()
             self.statuses[request.method, int(response[9:12])] += 1
             respond(response)
 
         outcome.on_done(reply)
 
+    def _challenge(self, refused: Refused) -> list[tuple[str, str]]:
+        return self._login.challenge() if refused.status == 401 and self._login is not None else []
+
     async def _answer(self, request: HttpRequest, caller: Caller) -> bytes:
-        if self._gate is not None:
-            self._gate(request, caller)
+        operation, names, methods = find(request.method, path_parts(request.path))
+        if self._login is not None:
+            is_one = operation is not None and operation.path.startswith("/connectors/")
+            await self._login.admit(request, caller, names["name"] if is_one else None)
         if request.path == "/metrics" and request.method in ("GET", "HEAD"):
             page = metrics_page(self._worker, self.statuses).encode()
             return response_bytes(200, page, CONTENT_TYPE, is_head=request.method == "HEAD")
-        operation, names, methods = find(request.method, path_parts(request.path))
         if operation is None and methods and request.method == "OPTIONS":
             allowed = dict.fromkeys((*methods, *(("HEAD",) if "GET" in methods else ()), "OPTIONS"))
             return response_bytes(200, ", ".join(allowed).encode(), "text/plain", [("Allow", ",".join(allowed))])
@@ -146,8 +150,7 @@ def answer_bytes(request: HttpRequest, answer: Answer) -> bytes:
     return response_bytes(answer.status, json_bytes(answer.body), JSON, headers, is_head=is_head)
 
 
-def refusal_bytes(request: HttpRequest, refused: Refused) -> bytes:
-    headers = [("WWW-Authenticate", 'Basic realm="connect"')] if refused.status == 401 else []
+def refusal_bytes(request: HttpRequest, refused: Refused, headers: Sequence[tuple[str, str]] = ()) -> bytes:
     body = json_bytes({"error_code": refused.status, "message": refused.message})
     return response_bytes(refused.status, body, JSON, headers, is_head=request.method == "HEAD")
 

@@ -2,6 +2,7 @@
 with the text of a Java exception."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote
@@ -11,6 +12,7 @@ from ottla.connect.worker.records import TargetState
 from ottla.connect.worker.refusals import bad_request
 
 _INITIAL: Final = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _MEMBERS: Final = ("name", "config", "initial_state")
 _FORBIDDEN: Final = {
     "2f": "Ambiguous URI path separator",
@@ -51,9 +53,14 @@ def json_of(body: bytes) -> Any:
     if not body.strip():
         raise bad_request("The request has no body; it must be JSON")
     try:
-        return json.loads(body)
+        found = json.loads(body)
+        if _SURROGATE.search(body):  # Half a character, which no topic and no reply could have.
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise bad_request("The body of the request has half of a surrogate pair, which is no character") from None
     except (ValueError, RecursionError) as problem:
         raise bad_request(f"The body of the request is not JSON: {problem}") from None
+    return found
 
 
 def _object(body: bytes) -> dict[str, Any]:

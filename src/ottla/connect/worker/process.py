@@ -13,6 +13,7 @@ from ottla.connect.worker.settings import WorkerSettings
 from ottla.connect.worker.worker import Worker
 from ottla.node.process_life import ProcessLife, StopSignals
 from ottla.node.real_world import real_world
+from ottla.node.registry_keys import token_keys
 from ottla.runtime.loop import NodeLoop
 from ottla.runtime.procedure import wait_until
 from ottla.runtime.rate_limited_log import FaultLog
@@ -61,7 +62,15 @@ class _Run(ProcessLife):
         self._faults = FaultLog(_log, self._world.timers.now_s)
         loop.on_exception = self._faults.error
         self._service = WorkerService(
-            self._world, loop.call_soon_threadsafe, settings, plugins, engine, version, environment, on_loaded
+            self._world,
+            loop.call_soon_threadsafe,
+            settings,
+            plugins,
+            engine,
+            version,
+            environment,
+            on_loaded,
+            token_keys(self._world),
         )
 
     def _abandon(self) -> None:

@@ -18,6 +18,7 @@ from ottla.config.scopes import Scope, settings
 from ottla.config.values import Value
 from ottla.connect.engine_port import Engine
 from ottla.connect.rest.front import Front, bad_http
+from ottla.connect.rest.login import make_login
 from ottla.connect.worker.config_providers import ConfigProviders
 from ottla.connect.worker.log_levels import LogLevels
 from ottla.connect.worker.os_files import OsFiles
@@ -30,6 +31,7 @@ from ottla.registry.registry import kept
 from ottla.runtime.http.http_server import Caller, HttpServer, Respond
 from ottla.runtime.procedure import wait_for, wait_until
 from ottla.runtime.world import World
+from ottla.security.sasl.jwt import FindKey
 from ottla.wire.http import HttpRequest
 
 _log = logging.getLogger(__name__)
@@ -40,6 +42,10 @@ _LOOK_AGAIN_S: Final = 0.05
 _HTTPS: Final = "listeners.https."
 
 ResultT = TypeVar("ResultT")
+
+
+def no_keys(url: str) -> FindKey:
+    raise ValueError("tokens cannot be checked here")
 
 
 class WorkerService:
@@ -55,8 +61,9 @@ class WorkerService:
         version: str,
         environment: Mapping[str, str],
         on_loaded: Callable[[Worker], None] = lambda worker: None,
+        make_keys: Callable[[str], FindKey] = no_keys,
     ) -> None:
-        """Raises `InvalidOption` or `ConfigError`."""
+        """`make_keys` gives the keys of tokens that are at a URL. Raises `InvalidOption` or `ConfigError`."""
         self._world = world
         self._post = post
         self._settings = worker_settings
@@ -64,6 +71,7 @@ class WorkerService:
         self._engine = engine
         self._version = version
         self._on_loaded = on_loaded
+        self._login = make_login(world, worker_settings.properties, self._asks_for_certificates(), make_keys)
         self._providers = ConfigProviders(worker_settings.properties, OsFiles(), environment)
         self._client_world = _client_world(world, self._kafka_dialer(worker_settings.client_settings(Scope.CONSUMER)))
         self._server = HttpServer(world.network, world.timers, self._handle, on_bad=bad_http)
@@ -93,7 +101,7 @@ class WorkerService:
         )
         https = tls_dialer(self._world.network, self._tls_values()) if self._has_https else None
         self._client = HttpClient(_client_world(self._world, self._world.network), HttpLimits(), https)
-        self._front = Front(worker, self._client)
+        self._front = Front(worker, self._client, self._login)
         self._server.start_accepting()
         await kept(spawn(worker.load()))
         self._on_loaded(worker)
@@ -121,6 +129,9 @@ class WorkerService:
         ssl |= {name.removeprefix(_HTTPS): value for name, value in given.items() if name.startswith(f"{_HTTPS}ssl.")}
         values, _ = parse(Scope.REGISTRY, {"kafkastore.bootstrap.servers": "localhost:9092", **ssl})
         return values
+
+    def _asks_for_certificates(self) -> bool:
+        return self._has_https and self._tls_values().get("ssl.client.auth") != "none"
 
     def _identity(self) -> Identity:
         values = self._settings.values

@@ -16,6 +16,7 @@ import logging
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ottla.base.errors import OttlaError
@@ -26,7 +27,7 @@ from ottla.client.errors import ClientClosed, KafkaError
 from ottla.client.promise import Promise
 from ottla.client.world import ClientWorld
 from ottla.config.scopes import Scope
-from ottla.connect.engine_port import ConnectorSpec, Engine
+from ottla.connect.engine_port import ConnectorSpec, Engine, Measured
 from ottla.connect.options import InvalidOption
 from ottla.connect.worker import decisions, sink_offsets
 from ottla.connect.worker.config_providers import ConfigProviders
@@ -80,6 +81,15 @@ class Change(NamedTuple):
     is_new: bool
 
 
+@dataclass(slots=True)
+class Starts:
+    """How often this worker has started connectors. A connector has one task, which starts with it."""
+
+    attempts: int = 0
+    successes: int = 0
+    failures: int = 0
+
+
 class Worker:
     """`identity` is how others reach its REST interface. Everything happens on one loop."""
 
@@ -104,6 +114,7 @@ class Worker:
         self.identity = identity
         self.worker_id = f"{identity.host}:{identity.port}"
         self.state = State()
+        self.starts = Starts()
         self.is_loaded = False
         self.why_not_ready = "Worker is still starting up."
         self._post = post
@@ -312,6 +323,7 @@ class Worker:
                 spec = ConnectorSpec(effect.name, effect.config, self.settings.properties, effect.generation)
                 _log.info("starting connector %s (start %d)", effect.name, effect.generation)
                 listening = _Listening(self, effect.generation)
+                self.starts.attempts += 1
                 try:
                     self._engine.start(spec, listening)
                 except Exception:
@@ -463,7 +475,7 @@ class Worker:
     async def offsets(self, name: str) -> list[dict[str, Any]]:
         """Raises `Refused`."""
         connector = decisions.known(self.state, name)
-        if self._type_of(connector.config) == "sink":
+        if self.type_of_config(connector.config) == "sink":
             group = sink_offsets.group_of(name, connector.config)
             found: list[dict[str, Any]] = await self._asked(sink_offsets.listed(self._asking, group))
             return found
@@ -477,7 +489,7 @@ class Worker:
         await self._must_lead()
         await self._asked(self._log.to_end())
         connector = decisions.check_stopped(self.state, name)
-        if self._type_of(connector.config) == "sink":
+        if self.type_of_config(connector.config) == "sink":
             group = sink_offsets.group_of(name, connector.config)
             await self._asked(sink_offsets.alter(self._asking, name, group, sink_offsets.read_changes(changes)))
             return
@@ -487,7 +499,7 @@ class Worker:
         await self._must_lead()
         await self._asked(self._log.to_end())
         connector = decisions.check_stopped(self.state, name)
-        if self._type_of(connector.config) == "sink":
+        if self.type_of_config(connector.config) == "sink":
             group = sink_offsets.group_of(name, connector.config)
             await self._asked(sink_offsets.reset(self._asking, name, group))
             return
@@ -504,9 +516,13 @@ class Worker:
     def type_of(self, name: str) -> str:
         """`source`, `sink`, or `unknown` for a class that is not here."""
         connector = self.state.connectors.get(name)
-        return "unknown" if connector is None else self._type_of(connector.config)
+        return "unknown" if connector is None else self.type_of_config(connector.config)
 
-    def _type_of(self, config: Config) -> str:
+    def progress(self, name: str) -> Measured | None:
+        """How far a connector is that runs here; None where nobody knows."""
+        return self._engine.progress(name)
+
+    def type_of_config(self, config: Config) -> str:
         plugin = self._plugin_of(config)
         return "unknown" if plugin is None else plugin.type
 
@@ -535,15 +551,29 @@ class _Listening:
     def __init__(self, worker: Worker, generation: int) -> None:
         self._worker = worker
         self._generation = generation
+        self._is_counted = False
+        """Whether it is known how the start went."""
+
+    def _count(self, *, has_failed: bool) -> None:
+        if not self._is_counted:
+            self._is_counted = True
+            self._worker.starts.failures += has_failed
+            self._worker.starts.successes += not has_failed
 
     def on_running(self, name: str) -> None:
         runs = self._worker.runs
-        self._worker.from_engine(name, lambda: runs.on_running(name, self._generation))
+
+        def running() -> Step:
+            self._count(has_failed=False)
+            return runs.on_running(name, self._generation)
+
+        self._worker.from_engine(name, running)
 
     def on_failed(self, name: str, trace: str, *, retry_in_s: float | None) -> None:
         runs = self._worker.runs
 
         def failed() -> Step:
+            self._count(has_failed=True)
             shown = shortened(self._worker.hidden(name, trace))
             last = shown.strip().rpartition("\n")[2]
             if retry_in_s is None:

@@ -68,3 +68,9 @@ def test_every_operation_is_found_by_its_path() -> None:
     assert find("GET", ["connectors", "n", "tasks", "x", "status"])[0] is None
     assert find("HEAD", ["connectors"])[0] is not None
     assert find("TRACE", ["connectors"])[2] == ["GET", "POST"]
+
+
+def test_half_of_a_surrogate_pair_is_refused_and_a_whole_one_is_a_character() -> None:
+    with pytest.raises(Refused, match="half of a surrogate pair"):
+        read_config(b'{"topic": "\\ud800"}')
+    assert read_config(b'{"topic": "\\ud83d\\ude00"}') == {"topic": "\U0001f600"}

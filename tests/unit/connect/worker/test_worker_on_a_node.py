@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ottla.connect.engine_port import Progress
 from ottla.testing.node import RunningNode
 from tests.unit.connect.worker.worker_in_a_thread import (
     FILE_SINK,
@@ -15,6 +16,7 @@ from tests.unit.connect.worker.worker_in_a_thread import (
 )
 
 SOURCE = {"connector.class": FILE_SOURCE, "file": "/in.txt", "topic": "lines", "tasks.max": "1"}
+SINK = {"connector.class": FILE_SINK, "file": "/out.txt", "topics": "lines"}
 RUNNING = ("RUNNING", ["RUNNING"])
 
 
@@ -290,6 +292,42 @@ def test_metrics_have_the_states_of_tasks(worker: WorkerInAThread) -> None:
     assert 'kafka_connect_connector_task_status{connector="lines",task="0",status="running"} 1' in page
     assert 'ottla_connect_tasks{status="failed"} 0' in page
     assert 'ottla_connect_requests_total{method="PUT",status="201"} 1' in page
+
+
+def test_metrics_have_kafkas_names_and_each_says_what_it_is(worker: WorkerInAThread) -> None:
+    worker.ask("PUT", "/connectors/lines/config", SOURCE)
+    worker.ask("PUT", "/connectors/out/config", SINK)
+    wait_for(lambda: worker.state_of("lines") == worker.state_of("out") == RUNNING, "they run")
+    own = {"lag_seconds": 0.5, "wal_retained_bytes": 4096.0, "ready": 7.0, "no name": 1.0, "tables": 3.0}
+    worker.engine.progresses["lines"] = Progress(
+        read=10, written=8, skipped=1, under_way=1, polls=4, poll_ms=20, batches=2, batch_ms=30, lag_s=0.5, own=own
+    )
+    worker.engine.progresses["out"] = Progress(read=6, written=5, batches=1, partitions=3, lag_records=4, lag_s=2.0)
+    page = worker.ask("GET", "/metrics").body.splitlines()
+    source, sink = '{connector="lines",task="0"}', '{connector="out",task="0"}'
+    for line in (
+        f"kafka_connect_source_task_metrics_source_record_poll_total{source} 10",
+        f"kafka_connect_source_task_metrics_source_record_write_total{source} 8",
+        f"kafka_connect_source_task_metrics_source_record_poll_rate{source} 2.5",
+        f"kafka_connect_source_task_metrics_source_record_active_count{source} 1",
+        f"kafka_connect_source_task_metrics_poll_batch_avg_time_ms{source} 5",
+        f"kafka_connect_task_error_metrics_total_records_skipped{source} 1",
+        f"kafka_connect_sink_task_metrics_sink_record_send_total{sink} 5",
+        f"kafka_connect_sink_task_metrics_sink_record_lag_max{sink} 4",
+        f"kafka_connect_sink_task_metrics_partition_count{sink} 3",
+        f"kafka_connect_connector_task_metrics_running_ratio{source} 1",
+        'kafka_connect_connect_worker_metrics_connector_running_task_count{connector="out"} 1',
+        f"ottla_connect_lag_seconds{source} 0.5",
+        f"ottla_connect_lag_seconds{sink} 2",
+        f"ottla_connect_rows_per_second{source} 2",
+        f"ottla_connect_wal_retained_bytes{source} 4096",
+        f"ottla_connect_tables{source} 3",
+        "ottla_connect_ready 1",
+    ):
+        assert line in page, line
+    named = [line.split()[2] for line in page if line.startswith("# TYPE ")]
+    assert len(named) == len(set(named))
+    assert named == [line.split()[2] for line in page if line.startswith("# HELP ")]
 
 
 def test_a_level_with_the_scope_of_the_cluster_reaches_all_workers(worker: WorkerInAThread) -> None:

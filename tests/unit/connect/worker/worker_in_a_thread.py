@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ottla.config.setting import ANY, HIGH, LOW, REQUIRED, Int, Secret, Text
-from ottla.connect.engine_port import ConnectorSpec, EngineListener
+from ottla.connect.engine_port import ConnectorSpec, EngineListener, Measured, Progress
 from ottla.connect.options import InvalidOption
 from ottla.connect.worker.plugins import ConnectorPlugin, LoadedPlugin
 from ottla.connect.worker.process import _Run
@@ -77,6 +77,7 @@ class ScriptedEngine:
         self.starts: list[ConnectorSpec] = []
         self.failing: dict[str, tuple[str, float | None]] = {}
         self.is_closed = False
+        self.progresses: dict[str, Progress] = {}
         self._lock = threading.Lock()
 
     def _aside(self, call: Callable[[], None]) -> None:
@@ -101,6 +102,10 @@ class ScriptedEngine:
 
     def fail(self, name: str, trace: str, retry_in_s: float | None = None) -> None:
         self.running[name].listener.on_failed(name, trace, retry_in_s=retry_in_s)
+
+    def progress(self, name: str) -> Measured | None:
+        found = self.progresses.get(name)
+        return None if found is None else Measured(found, 2.5, 2.0)
 
     def close(self) -> None:
         assert not self.running, f"still running: {list(self.running)}"
@@ -218,6 +223,9 @@ class WorkerInAThread:
             self._loop.call_soon_threadsafe(self._stop, "TERM")
             self._thread.join(60)
             assert not self._thread.is_alive(), "the worker does not stop"
+
+    def on_loop(self, call: Callable[[], None]) -> None:
+        self._loop.call_soon_threadsafe(call)
 
     def freeze(self, seconds: float) -> None:
         """Does nothing for so long, as a process that is suspended or swapped out."""

@@ -145,6 +145,9 @@ class PostgresSource(Source):
         self._wal_s = 0.0
         self._heartbeat_s = 0.0
         self._is_over = False
+        self._goal_lsn = 0
+        """Where the server's WAL ended when this run started: what was there then is handed out when it is reached."""
+        self._retained: int | None = None
 
     # --- start and stop ---
 
@@ -164,6 +167,7 @@ class PostgresSource(Source):
                 self._is_over = True
                 return
         begins = self._begin(stored)
+        self._goal_lsn = lsn_of(self._catalogue.rows("SELECT pg_catalog.pg_current_wal_lsn()::text")[0][0])
         self._changes = Changes(
             begins,
             self._shapes,
@@ -285,8 +289,24 @@ class PostgresSource(Source):
         if found:
             self._all_is_durable = False  # before the server is told anything
         self._tend()
+        if not found and not self.is_at_end() and self._chunk is None:
+            self._tell(ask=True)  # Where the server is, it says when it is asked.
         found += self._heartbeat()
         return self._batches(found)
+
+    def is_at_end(self) -> bool:
+        """The snapshot is complete, and the stream has reached what was there at the start."""
+        if self._is_over:
+            return True
+        changes, stream = self._changes, self._stream
+        if stream is None or changes.position.snapshot is not None or changes.has_changes:
+            return False
+        if self._options.text("snapshot.mode") == "initial_only" or not changes.is_between_transactions:
+            return False
+        return max(stream.server_lsn, changes.position.commit_lsn) >= self._goal_lsn
+
+    def metrics(self) -> Mapping[str, float]:
+        return {} if self._retained is None else {"wal_retained_bytes": float(self._retained)}
 
     def _batches(self, found: Sequence[Records]) -> list[SourceRecords]:
         offset = self._changes.position.as_offset()
@@ -391,11 +411,10 @@ class PostgresSource(Source):
         """Keeps the database's disk from filling: beyond the limit the slot goes."""
         limit = self._options.integer("ottla.wal.retained.max.bytes")
         self._wal_s = time.monotonic()
-        if not limit:
-            return
         assert self._catalogue is not None
         slot = self._catalogue.slot()
-        if slot is None or (slot["retained"] or 0) <= limit:
+        self._retained = None if slot is None else slot["retained"]
+        if not limit or slot is None or (slot["retained"] or 0) <= limit:
             return
         if self._stream is not None:
             self._stream.close()

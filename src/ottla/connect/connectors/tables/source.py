@@ -89,6 +89,8 @@ class _Polled:
     due_s: float = 0.0
     number: int | None = None
     moment_us: int | None = None
+    is_read: bool = False
+    """Whether it was read to its end, once."""
     bulk: Iterator[tuple[list[ColumnFacts], list[tuple[Any, ...]]]] | None = None
 
 
@@ -290,6 +292,10 @@ class TablesSource(Source):
 
     # Rows.
 
+    def is_at_end(self) -> bool:
+        """Every table was read to its end, whole or to its newest row, and rests until it is polled again."""
+        return all(one.is_read for one in self._polled.values())
+
     def poll(self, timeout_s: float) -> Sequence[SourceRecords]:
         deadline_s = time.monotonic() + timeout_s
         while True:
@@ -315,6 +321,7 @@ class TablesSource(Source):
             time.sleep(max(left_s, _SHORTEST_PAUSE_S))
 
     def _rest(self, polled: _Polled) -> None:
+        polled.is_read = True
         polled.due_s = time.monotonic() + self._given.integer("poll.interval.ms") / 1_000
 
     def _bulk(self, name: str, polled: _Polled) -> SourceRecords | None:
