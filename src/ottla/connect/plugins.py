@@ -84,6 +84,10 @@ BUILT_IN: Final[tuple[ConnectorKind, ...]] = (
         "io.debezium.connector.postgresql.PostgresConnector", f"{_CONNECTORS}.postgres.source:PostgresSource", "source"
     ),
     ConnectorKind(
+        "io.debezium.connector.mariadb.MariaDbConnector", f"{_CONNECTORS}.mysql.source:MariaDbSource", "source"
+    ),
+    ConnectorKind("io.debezium.connector.mysql.MySqlConnector", f"{_CONNECTORS}.mysql.source:MySqlSource", "source"),
+    ConnectorKind(
         "io.confluent.connect.jdbc.JdbcSourceConnector", f"{_CONNECTORS}.tables.source:TablesSource", "source"
     ),
     ConnectorKind(

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ottla.connect.connector import SourceContext
-from ottla.connect.connectors.postgres.source import PostgresSource
 from ottla.connect.data.columns import Column
 from ottla.connect.data.records import Records
 from ottla.connect.data.rows import rows_of
 from ottla.connect.errors import Retriable
+from ottla.connect.plugins import find_connector
 
 WAIT_S = 60.0
 
@@ -35,7 +35,8 @@ class Run:
         context = SourceContext(
             config["name"], logging.getLogger("source"), log.offset, lambda: time.time_ns() // 1_000_000, max_bytes
         )
-        self._made = lambda: PostgresSource(config, context)
+        kind: Any = find_connector(config["connector.class"]).load()
+        self._made = lambda: kind(config, context)
         self.source = self._made()
         self.unsaid: list[tuple[Any, Any]] = []
         self.batches: list[tuple[int, Records]] = []

@@ -1,4 +1,4 @@
-"""Runs Debezium's connector for PostgreSQL in its own engine, through `DebeziumOracle.java` beside this file."""
+"""Runs a connector of Debezium's in its own engine, through `DebeziumOracle.java` beside this file."""
 
 import base64
 import json
@@ -13,12 +13,14 @@ from typing import Any
 from tests.interop.apache_kafka import QUICK_START, libraries
 
 VERSION = "3.6.0.Final"
+BINLOG_VERSION = "3.5.0.Final"
+"""Of the connectors for MariaDB and MySQL: a later one for MariaDB is not on Maven Central."""
 WAIT_S = 240.0
 _POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion><groupId>ottla</groupId><artifactId>interop</artifactId><version>1</version>
   <dependencies>
-    <dependency><groupId>io.debezium</groupId><artifactId>debezium-connector-postgres</artifactId><version>{version}</version></dependency>
+    <dependency><groupId>io.debezium</groupId><artifactId>debezium-connector-{kind}</artifactId><version>{version}</version></dependency>
     <dependency><groupId>io.debezium</groupId><artifactId>debezium-embedded</artifactId><version>{version}</version></dependency>
     <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
   </dependencies>
@@ -48,7 +50,9 @@ class Debezium:
         properties = self._directory / "engine.properties"
         properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         source = Path(__file__).with_name("DebeziumOracle.java")
-        jars = libraries(VERSION, _POM, "debezium-postgres")
+        kind = settings["connector.class"].split(".")[3].replace("postgresql", "postgres")
+        version = VERSION if kind == "postgres" else BINLOG_VERSION
+        jars = libraries(version, _POM.replace("{kind}", kind), f"debezium-{kind}")
         command = ["java", *QUICK_START, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Duser.timezone=UTC"]
         command += ["-cp", f"{jars}/*", str(source), str(properties)]
         self._errors = (self._directory / "engine.log").open("ab")

@@ -8,6 +8,7 @@ files           directories of JSON lines, CSV and Parquet, both ways
 generator       records from nowhere, for trying things out and measuring
 known_options   an option that we lack is refused by name
 lakes           into Delta Lake and Iceberg
+mysql           changes of MariaDB and MySQL, as Debezium gives them
 postgres        PostgreSQL's changes, as Debezium gives them
 s3              who we are to S3, and where it is
 s3_directory    a directory on S3 that is written exactly once

@@ -50,7 +50,7 @@ def bit_booleans(array: Any) -> Any:
     return pc.equal(array, "1")
 
 
-def by_row(read: Callable[[str], Any], kind: Any) -> Read:
+def by_row(read: Callable[[Any], Any], kind: Any) -> Read:
     """Row by row."""
 
     def read_all(array: Any) -> Any:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -253,6 +253,8 @@ def source_column(shapes: Shapes, schema: str, table: str, moments: Moments) -> 
 class TableShape:
     """One version of a table: its topic and schemas, and its records from its columns."""
 
+    source_schema: ClassVar[Schema] = SOURCE
+
     def __init__(
         self,
         shapes: Shapes,
@@ -282,7 +284,7 @@ class TableShape:
             [
                 ("before", self.value_schema),
                 ("after", self.value_schema),
-                ("source", SOURCE),
+                ("source", self.source_schema),
                 ("transaction", TRANSACTION),
                 ("op", _STRING),
                 ("ts_ms", Schema(Type.INT64, True)),
@@ -292,6 +294,10 @@ class TableShape:
             name=name(f"{self.topic}.Envelope"),
             version=2,
         )
+
+    def source(self, moments: Any) -> Column:
+        """The `source` of records of changes with these moments."""
+        return source_column(self.shapes, self.facts.schema, self.facts.name, moments)
 
     def key_places(self) -> list[int]:
         """Where the catalogue's key is among the columns of the relation."""
@@ -482,12 +488,11 @@ class _Events:
 
     def batches(self, headers: "ContextHeaders", now_us: int, cuts: list[int]) -> list[Records]:
         count = len(self.place)
-        facts = self.shape.facts
         now = [now_us // 1000, now_us, now_us * 1000]
         columns = [
             Column(self.shape.value_schema, self.before),
             Column(self.shape.value_schema, self.after),
-            source_column(self.shape.shapes, facts.schema, facts.name, self.moments),
+            self.shape.source(self.moments),
             Column(TRANSACTION, _nulls(TRANSACTION, count)),
             Column(_STRING, self.letters),
             *(Column(Schema(Type.INT64, True), pa.repeat(pa.scalar(one, pa.int64()), count)) for one in now),
@@ -553,13 +558,13 @@ class ContextHeaders:
         )
 
 
-def context_headers(prefix: str, run_id: str) -> ContextHeaders:
+def context_headers(prefix: str, run_id: str, connector: str = "postgresql") -> ContextHeaders:
     named_so = "__debezium.context."
     return ContextHeaders(
         (
             (named_so + "connectorLogicalName", prefix),
             (named_so + "taskId", "0"),
-            (named_so + "connectorName", "postgresql"),
+            (named_so + "connectorName", connector),
             (named_so + "runId", run_id),
         )
     )

@@ -397,7 +397,7 @@ ROWS: Final[tuple[Setting, ...]] = (
     ),
 )
 
-_OF_EVERY_CONNECTOR: Final = re.compile(
+OF_EVERY_CONNECTOR: Final = re.compile(
     r"name|connector\.class|connector\.plugin\.version|tasks\.max|tasks\.max\.enforce|config\.action\.reload|exactly\.once\.support"
     r"|(key|value|header)\.converter(\..+)?|transforms(\..+)?|predicates(\..+)?|errors\..+|topic\.creation\..+"
     r"|(producer|consumer|admin)\.override\..+|offsets\.storage\.topic|transaction\.boundary(\..+)?"
@@ -421,7 +421,7 @@ def read(config: Mapping[str, str]) -> Values:
     """The options. Raises `InvalidOption`, also for a name that this connector does not have."""
     known = {row.name for row in ROWS}
     for name in config:
-        if name not in known and not _OF_EVERY_CONNECTOR.fullmatch(name):
+        if name not in known and not OF_EVERY_CONNECTOR.fullmatch(name):
             raise InvalidOption(f"Unknown option {name}: this connector does not have it. Remove it to go on without.")
     options = read_options(ROWS, config)
     for pair in (("schema.include.list", "schema.exclude.list"), ("table.include.list", "table.exclude.list"),
