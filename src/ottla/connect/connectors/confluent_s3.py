@@ -15,9 +15,9 @@ from ottla.config.bounds import OneOf, at_least
 from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, REQUIRED, Int, Long, Text
 from ottla.connect.connector import Problem, Sink
 from ottla.connect.connectors.files import new_files, refuse_renamed
+from ottla.connect.connectors.known_options import refuse_unknown, setting_of
 from ottla.connect.connectors.s3 import S3_SETTINGS, S3Access
 from ottla.connect.connectors.s3_directory import Layout, NewFile, S3Directory
-from ottla.connect.connectors.tables.sink import refuse_unknown, setting_of
 from ottla.connect.data.records import Records
 from ottla.connect.errors import ConnectError
 from ottla.connect.options import read_options
@@ -81,7 +81,7 @@ class ConfluentS3Sink(Sink):
             refuse_unknown(_NAME, cls.settings, config)
             S3Access.of(read_options(cls.settings, config))
         except ConnectError as problem:
-            return [(setting_of(str(problem), cls.settings), str(problem))]
+            return [(setting_of(str(problem), cls.settings, "s3.bucket.name"), str(problem))]
         return []
 
     def start(self) -> None:

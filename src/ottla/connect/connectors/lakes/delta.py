@@ -19,6 +19,7 @@ from ottla.base.ids import TopicPartition
 from ottla.config.bounds import OneOf
 from ottla.config.setting import ANY, HIGH, MEDIUM, REQUIRED, Flag, List, Text
 from ottla.connect.connectors.allowed_paths import allowed_path
+from ottla.connect.connectors.known_options import refuse_unknown
 from ottla.connect.connectors.lakes.changes import Changes, Words
 from ottla.connect.connectors.lakes.columns import LakeTypes, fits, in_columns
 from ottla.connect.connectors.lakes.sink import (
@@ -32,7 +33,6 @@ from ottla.connect.connectors.lakes.sink import (
     wrong_type,
 )
 from ottla.connect.connectors.s3 import S3_SETTINGS, S3Access, is_s3
-from ottla.connect.connectors.tables.sink import refuse_unknown
 from ottla.connect.errors import ConnectError
 from ottla.connect.options import InvalidOption, read_options
 

@@ -25,6 +25,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from ottla.base.ids import TopicPartition
 from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, REQUIRED, Flag, Int, List, Text
 from ottla.connect.connectors.allowed_paths import allowed_path
+from ottla.connect.connectors.known_options import refuse_unknown
 from ottla.connect.connectors.lakes.changes import Changes, Words
 from ottla.connect.connectors.lakes.columns import LakeTypes, fits, in_columns
 from ottla.connect.connectors.lakes.sink import (
@@ -37,7 +38,6 @@ from ottla.connect.connectors.lakes.sink import (
     no_table,
     wrong_type,
 )
-from ottla.connect.connectors.tables.sink import refuse_unknown
 from ottla.connect.errors import ConnectError, Retriable
 from ottla.connect.options import InvalidOption, read_options
 

@@ -16,9 +16,9 @@ from typing import ClassVar, Final, NamedTuple
 
 from ottla.base.ids import TopicPartition
 from ottla.connect.connector import Problem, Sink
+from ottla.connect.connectors.known_options import setting_of
 from ottla.connect.connectors.lakes.changes import Changes, KeyOf, Words, inserted, tombstone, upserted
 from ottla.connect.connectors.lakes.columns import LakeTypes
-from ottla.connect.connectors.tables.sink import setting_of
 from ottla.connect.data.records import Records
 from ottla.connect.errors import ConnectError, DataError, Retriable
 from ottla.connect.options import InvalidOption
@@ -85,7 +85,7 @@ class LakeSink(Sink):
         try:
             cls.rules_of(config)
         except ConnectError as problem:
-            return [(setting_of(str(problem), cls.settings), str(problem))]
+            return [(setting_of(str(problem), cls.settings, "connector.class"), str(problem))]
         return []
 
     def start(self) -> None:

@@ -289,7 +289,7 @@ class PostgresSource(Source):
         if found:
             self._all_is_durable = False  # before the server is told anything
         self._tend()
-        if not found and not self.is_at_end() and self._chunk is None:
+        if not found and not self.is_at_end() and not self._chunks:
             self._tell(ask=True)  # Where the server is, it says when it is asked.
         found += self._heartbeat()
         return self._batches(found)
@@ -299,7 +299,7 @@ class PostgresSource(Source):
         if self._is_over:
             return True
         changes, stream = self._changes, self._stream
-        if stream is None or changes.position.snapshot is not None or changes.has_changes:
+        if stream is None or self._is_reading() or changes.has_changes:
             return False
         if self._options.text("snapshot.mode") == "initial_only" or not changes.is_between_transactions:
             return False
