@@ -376,7 +376,7 @@ def restart(scene: Scene, options: argparse.Namespace) -> list[Row]:
 def first(scene: Scene, options: argparse.Namespace) -> list[Row]:
     """From the POST of a connector to its first record, while another one writes all the time."""
     worker = scene.workers[-1]
-    steady = {"connector.class": "generator", "topic": "steady", "rate": "200"}
+    steady = {"connector.class": "GeneratorSource", "topic": "steady", "rate": "200"}
     scene.broker.create_topic("steady")
     worker.create("steady", steady)
     worker.wait(lambda: scene.end_of("steady") > 200, "it writes")
@@ -386,7 +386,7 @@ def first(scene: Scene, options: argparse.Namespace) -> list[Row]:
         scene.broker.create_topic(name)
         with _longest_pause(scene, "steady") as pause:
             began_s = time.monotonic()
-            config = {"connector.class": "generator", "topic": name, "count": "10"}
+            config = {"connector.class": "GeneratorSource", "topic": name, "count": "10"}
             worker.ask("POST", "/connectors", {"name": name, "config": config})
             worker.wait(lambda name=name: scene.end_of(name) > 0, "its first record", pause_s=0.02)
             times.append(time.monotonic() - began_s)

@@ -162,7 +162,7 @@ def test_run_once_moves_all_that_there_is_and_ends_without_waiting(
 ) -> None:
     out = tmp_path / "out.txt"
     made = {
-        "connector.class": "generator",
+        "connector.class": "GeneratorSource",
         "topic": ottla_topic,
         "count": "1000",
         "value.converter.schemas.enable": "false",
