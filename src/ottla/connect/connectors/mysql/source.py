@@ -11,7 +11,6 @@ offset goes on without records now and then, and no old file is needed after a r
 """
 
 import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -43,6 +42,7 @@ from ottla.connect.connectors.postgres.envelopes import (
 from ottla.connect.connectors.postgres.offsets import SnapshotState
 from ottla.connect.connectors.postgres.options import patterns
 from ottla.connect.connectors.postgres.pgoutput import Rows, Sent
+from ottla.connect.connectors.run_id import new_run_id
 from ottla.connect.data.records import Records
 from ottla.connect.data.rows import column_of
 from ottla.connect.errors import ConnectError
@@ -114,7 +114,7 @@ class MySqlSource(Source):
         self._shapes = Shapes(self._options, TypeMap(self._options, is_mariadb=server.is_mariadb), self.word)
         is_extended = self._options.flag("extended.headers.enabled")
         self._headers = (
-            context_headers(self._shapes.prefix, _run_id(), self.word) if is_extended else ContextHeaders(())
+            context_headers(self._shapes.prefix, new_run_id(), self.word) if is_extended else ContextHeaders(())
         )
         stored = self.context.offset(self._partition)
         if self._options.text("snapshot.mode") == "initial_only" and stored is not None:
@@ -562,11 +562,3 @@ def _gathered(payloads: Iterator[bytes], most: int) -> Iterator[list[bytes]]:
             held, size = [], 0
     if held:
         yield held
-
-
-def _run_id() -> str:
-    """A UUID of version 7, as Debezium has one for each run: the time, and chance."""
-    ms = time.time_ns() // 1_000_000
-    chance = uuid.uuid4().int
-    number = ms << 80 | 0x7 << 76 | (chance >> 68 & 0xFFF) << 64 | 0b10 << 62 | chance & ((1 << 62) - 1)
-    return str(uuid.UUID(int=number))

@@ -16,7 +16,6 @@ A crash leaves the slot and the publication. The next run begins at the stored o
 import re
 import select
 import time
-import uuid
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -67,6 +66,7 @@ from ottla.connect.connectors.postgres.signals import (
     Wanted,
 )
 from ottla.connect.connectors.postgres.types import TypeMap
+from ottla.connect.connectors.run_id import new_run_id
 from ottla.connect.data.records import Records
 from ottla.connect.data.rows import column_of
 from ottla.connect.errors import ConnectError, Retriable
@@ -158,7 +158,7 @@ class PostgresSource(Source):
         self._types = TypeMap(self._options, self._catalogue.types())
         self._shapes = Shapes(self._options, self._types, self._database.name)
         is_extended = self._options.flag("extended.headers.enabled")
-        self._headers = context_headers(self._shapes.prefix, _run_id()) if is_extended else ContextHeaders(())
+        self._headers = context_headers(self._shapes.prefix, new_run_id()) if is_extended else ContextHeaders(())
         self._catalogue.publish(self._is_captured)
         stored = self.context.offset(self._partition)
         if self._options.text("snapshot.mode") == "initial_only" and stored is not None:
@@ -851,11 +851,3 @@ def _gathered(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:
             held, size = [], 0
     if held:
         yield b"".join(held)
-
-
-def _run_id() -> str:
-    """A UUID of version 7, as Debezium has one for each run: the time, and chance."""
-    ms = time.time_ns() // 1_000_000
-    chance = uuid.uuid4().int
-    number = ms << 80 | 0x7 << 76 | (chance >> 68 & 0xFFF) << 64 | 0b10 << 62 | chance & ((1 << 62) - 1)
-    return str(uuid.UUID(int=number))
