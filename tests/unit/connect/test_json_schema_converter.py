@@ -1,5 +1,5 @@
-"""JsonSchemaConverter: schemas, bytes and values as Confluent documents them. No jar of theirs is on Maven Central, so
-this is a table, and round trips; other converters are asked beside the original."""
+"""JsonSchemaConverter: schemas, bytes and values as Confluent's converter makes them, as a table, and round trips. The
+original is not asked, as other converters' is: its jar is not on Maven Central."""
 
 import json
 from decimal import Decimal
