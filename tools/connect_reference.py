@@ -26,7 +26,7 @@ What Kafka Connect's own converters, transforms and predicates do, Debezium's tr
 Confluent's AvroConverter, ProtobufConverter and JsonSchemaConverter, as a library on Arrow (`ottla[arrow]`). A class
 that is not here is refused by name. Class names, options, bytes and messages are those of Apache Kafka 4.3.1, Debezium
 3.6 and Confluent (7.7, Protobuf 7.0), held by tests beside their jars. JsonSchemaConverter's jar is not where they are:
-it is held to a table of what Confluent documents, and the texts of its schemas have another order of members;
+it is held to a table of cases, and the texts of its schemas have another order of members;
 [decision 23](decisions/0023-connect-on-columns.md) says how records are kept.
 
 This page is written by `make generate` from the tables in `src/ottla/connect`.
