@@ -431,7 +431,7 @@ def test_a_connection_that_breaks_is_retriable(server: PostgresServer) -> None:
 
 def test_options_that_are_not_here_are_refused_by_name() -> None:
     with pytest.raises(InvalidOption, match=r"column\.mask\.with\.3\.chars"):
-        Run({"name": "shop", "column.mask.with.3.chars": "x"}, Log())
+        Run({"name": "shop", "connector.class": "PostgresConnector", "column.mask.with.3.chars": "x"}, Log())
 
 
 def test_heartbeats_are_written_and_move_the_offset(server: PostgresServer) -> None:
