@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from ottla.connect.data.columns import Column, Schemaless, nothing
 from ottla.connect.data.records import records_of
@@ -166,7 +167,7 @@ def test_headers_that_a_sink_reads_are_what_their_text_looks_like() -> None:
     assert [part.column.schema.type for part in parts] == [Type.INT8, Type.STRING, Type.STRING, Type.BOOLEAN]
 
 
-def test_rows_are_what_spark_is_told_they_are() -> None:
+def test_rows_are_what_spark_is_told_they_are(spark: SparkSession) -> None:
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import _parse_datatype_string
 

@@ -36,5 +36,5 @@ def test_each_start_goes_on_from_the_state_that_is_with_the_rows(
         shop.NUMBERS += [{"n": number} for number in numbers]
         start = Start(new_run(f"dlt-{ottla_topic}", "source", config, worker)).all()
         start.stop()
-        source_writer._kept.clear()
+        source_writer.kept.forget()
     assert [json.loads(record.value) for record in records(ottla_broker, ottla_topic)] == [{"n": 2}, {"n": 1}, {"n": 3}]

@@ -29,7 +29,7 @@ def struct(**fields: tuple[str, Any]) -> bytes:
 
 
 def test_changes_become_the_rows_of_a_table(ottla_broker: Broker, ottla_topic: str, tmp_path: Path) -> None:
-    sink_writer._kept.clear()
+    sink_writer.kept.forget()
     scene = SinkScene(ottla_broker, ottla_topic, tmp_path)
     scene.worker |= {"key.converter": "JsonConverter", "value.converter": "JsonConverter"}
     config = {
@@ -51,11 +51,11 @@ def test_changes_become_the_rows_of_a_table(ottla_broker: Broker, ottla_topic: s
         return sorted(rows, key=lambda row: row["id"])
 
     put(0, *((number, struct(id=("int64", number), note=("string", f"n{number}"))) for number in range(5)))
-    sink_writer._kept.popitem()[1].close()
+    sink_writer.kept.forget()[0].close()
     wider = struct(id=("int64", 1), note=("string", "z"), count=("int32", 7))
     more = [(3, None), (4, None), (1, wider), (2, None)]
     put(5, *more)
-    sink_writer._kept.popitem()[1].close()
+    sink_writer.kept.forget()[0].close()
     put(5, *more)  # a second attempt, which finds that it is there
     assert found() == [{"id": 0, "note": "n0", "count": None}, {"id": 1, "note": "z", "count": 7}]
     assert deltalake.DeltaTable(str(tmp_path / "orders")).history(1)[0]["operation"] == "MERGE"

@@ -91,7 +91,7 @@ class Scene:
 
 @pytest.fixture
 def scene(ottla_broker: Broker, ottla_topic: str, tmp_path: Path) -> Scene:
-    source_writer._kept.clear()
+    source_writer.kept.forget()
     return Scene(ottla_broker, ottla_topic, tmp_path)
 
 
@@ -184,7 +184,7 @@ def test_a_batch_that_spark_runs_again_is_written_once(scene: Scene) -> None:
     run = scene.run()
     assert stored_offset(run) is None
     write_frame(run, "c", 0, rows(1, 2))
-    source_writer._kept.popitem()[1].close()  # another process has the next try, and the next batch
+    source_writer.kept.forget()[0].close()  # another process has the next try, and the next batch
     write_frame(run, "c", 0, rows(1, 2))
     write_frame(run, "c", 1, rows(3))
     write_frame(run, "c", 3, rows(4))  # a batch without rows has no task
@@ -198,7 +198,7 @@ def test_an_old_copy_of_a_checkpoint_and_another_ones_batch_write_nothing(scene:
     stored_offset(run)
     write_frame(run, "c", 5, rows(1))
     for checkpoint, batch, error, said in (("c", 4, ConnectError, "old copy"), ("d", 6, TakenOver, "begun anew")):
-        source_writer._kept.clear()
+        source_writer.kept.forget()
         with pytest.raises(error, match=said):
             write_frame(run, checkpoint, batch, rows(2))
     assert scene.ids() == [1]
