@@ -37,6 +37,9 @@ def modules() -> Iterator[ModuleType]:
         "ottla.spark": "pyspark",
         "ottla.connect.engine": "pyspark",
         "ottla.connect.connectors.postgres": "psycopg",
+        "ottla.connect.connectors.mysql": "pymysql",
+        "ottla.connect.connectors.lakes.delta": "deltalake",
+        "ottla.connect.connectors.lakes.iceberg": "pyiceberg",
     }
     absent = tuple(part for part, library in needs.items() if find_spec(library) is None)
     for found in pkgutil.walk_packages(ottla.__path__, "ottla."):

@@ -71,9 +71,7 @@ class Session:
                 self._session.dataSource.register(ConnectDataSource)
                 if self._is_ours:
                     self._silence()
-            # Java looks in the session of its thread for data sources that were registered.
-            java: Any = self._session._jvm
-            java.org.apache.spark.sql.classic.SparkSession.setActiveSession(self._session._jsparkSession)
+            activate(self._session)
             return self._session
 
     def _silence(self) -> None:
@@ -129,3 +127,9 @@ class Session:
                 except TimeoutExpired:
                     java.kill()
                     java.wait(10)
+
+
+def activate(session: "SparkSession") -> None:
+    """For this thread: Java looks in the session of its thread for data sources that were registered."""
+    java: Any = session._jvm
+    java.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)

@@ -39,6 +39,7 @@ from ottla.connect.engine.data_source import NAME, START, TYPE
 from ottla.connect.engine.failures import TakenOver, packed, packs_failures
 from ottla.connect.engine.offsets_log import OffsetsLog, OffsetStep, compact, offsets_topic
 from ottla.connect.engine.run import Run, log_to_stderr
+from ottla.connect.engine.session import activate
 from ottla.connect.engine.sink_writer import RowsWriter
 from ottla.connect.engine.source_reader import Control, fence
 from ottla.connect.engine.source_writer import BatchWriter, Written, keep_writer, kept_writer
@@ -158,7 +159,7 @@ class RepeatedReads:
     """Reads everything, once or after each pause. For the engine it is a query."""
 
     def __init__(self, spark: Any, run: Run, read: Callable[[int], None], first: int, pause_s: float) -> None:
-        self._context, self._run, self._read = spark.sparkContext, run, read
+        self._spark, self._context, self._run, self._read = spark, spark.sparkContext, run, read
         self._number, self._pause_s = first, pause_s
         self._ends = threading.Event()
         self._failure: Exception | None = None
@@ -168,6 +169,7 @@ class RepeatedReads:
 
     def _work(self) -> None:
         try:
+            activate(self._spark)
             self._context.setJobGroup(self._run.id, f"connector {self._run.name}", interruptOnCancel=True)
             while not self._ends.is_set():
                 if self._number == 0 or self._pause_s >= 0:

@@ -28,7 +28,7 @@ TOPIC: Final = "${topic}"
 _TRIES: Final = 5
 
 
-class Overtaken(Exception):
+class Overtaken(ConnectError):
     """Somebody else's commit came first; nothing was written."""
 
 
