@@ -34,7 +34,11 @@ def test_a_connector_is_found_by_its_class_name_and_by_shorter_ones() -> None:
 
 @pytest.mark.parametrize("kind", BUILT_IN, ids=lambda kind: kind.class_name)
 def test_every_connector_of_ours_is_there_and_is_what_its_row_says(kind: plugins.ConnectorKind) -> None:
-    for part, library in (("generator", "numpy"), ("postgres", "psycopg")):
+    libraries = (
+        *(("generator", "numpy"), ("postgres", "psycopg"), ("mysql", "pymysql")),
+        *(("lakes.delta", "deltalake"), ("lakes.iceberg", "pyiceberg")),
+    )
+    for part, library in libraries:
         if part in kind.target:
             pytest.importorskip(library)  # A first run has none: they come with the extra `connect`.
     assert issubclass(kind.load(), Source) == (kind.type == "source")
