@@ -397,12 +397,13 @@ class FilesSink(Sink):
         suffix = re.escape(_suffix(self._format))
         named = re.compile(rf"(.+)-(\d+)-(\d{{20}})-(\d{{20}})(?:-\d+)?{suffix}")
         for path in self._directory.iterdir():
-            if path.name.startswith(_HIDDEN) and path.name.endswith(_UNFINISHED):
-                if named.fullmatch(path.name.removeprefix(_HIDDEN).removesuffix(_UNFINISHED)):
-                    path.unlink()
-            elif found := named.fullmatch(path.name):
-                if int(found[3]) >= self._positions.get(TopicPartition(found[1], int(found[2])), 0):
-                    path.unlink()
+            is_hidden = path.name.startswith(_HIDDEN) and path.name.endswith(_UNFINISHED)
+            found = named.fullmatch(path.name[len(_HIDDEN) : -len(_UNFINISHED)] if is_hidden else path.name)
+            if found is None:
+                continue
+            known = self._positions.get(TopicPartition(found[1], int(found[2])), 0)
+            if is_hidden or int(found[3]) >= known:
+                path.unlink()
 
     def positions(self) -> Mapping[TopicPartition, int]:
         return self._positions if self._s3 is None else self._s3.positions()
