@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Iterator
 from logging import getLogger
+from random import Random
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from ottla.connect.connectors.web.client import (
     patiently,
     retry_after_s,
 )
+from ottla.connect.connectors.web.options import basic
 from ottla.connect.errors import ConnectError, Retriable
 from ottla.connect.options import InvalidOption
 from tests.unit.connect.web.servers import Answer, Asked, RawServer, WebServer
@@ -255,3 +257,42 @@ def test_an_address_that_is_none_is_refused_by_its_setting(url: str, said: str) 
         parse_url(url, "u")
     assert str(refused.value).startswith("u")
     assert "secret" not in str(refused.value)
+
+
+ECHOES = ["Bearer s3cret-token", "your token s3cret-token", " " * 250 + "x" * 290 + " s3cret-token"]
+
+
+@pytest.mark.parametrize("said", ECHOES)
+def test_a_server_that_repeats_the_credentials_finds_them_in_no_message_and_no_log(
+    web: WebClient, said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(client, "sleep", lambda _: None)
+    own = {"Authorization": "Bearer s3cret-token"}
+    with (
+        WebServer(lambda _: Answer(503, said.encode())) as server,
+        pytest.raises(Retriable, match="answered 503") as failed,
+    ):
+        patiently(web, [get(server.url, own_headers=own)], Patience(1, 0.5), getLogger("test"))
+    assert "s3c" not in str(failed.value) + caplog.text
+    assert len(caplog.records) == 1
+
+
+def test_a_password_is_hidden_too_and_what_is_no_reply_is_short_and_printable(web: WebClient) -> None:
+    own = {"Authorization": basic("me", "s3cret-word", "user")}
+    with WebServer(lambda _: Answer(422, b"no s3cret-word for me")) as server:
+        reply = web.ask(get(server.url, own_headers=own))
+    assert reply.shown().endswith("answered 422: no [hidden] for me")
+    assert "s3c" not in repr(reply) + repr(get(server.url, own_headers=own))
+    with RawServer(b"\x1b[2Js3cret-word" + b"x" * 5_000 + b"\r\n\r\n") as raw, pytest.raises(Retriable) as failed:
+        web.ask(get(raw.url, own_headers=own))
+    assert "s3c" not in str(failed.value)
+    assert str(failed.value).isprintable()
+    assert len(str(failed.value)) < 400
+
+
+def test_any_retry_after_is_a_pause_or_none() -> None:
+    random = Random(7)
+    for _ in range(3_000):
+        text = "".join(random.choices("0123456789 :,-+GMTJan;()", k=random.randrange(1, 30)))
+        pause_s = retry_after_s(text, 1_000.0)
+        assert pause_s is None or 0 <= pause_s <= 300
