@@ -280,9 +280,10 @@ def _read(format: str, open_file: Callable[[], Any], size: int, most: int) -> It
 
         # All columns are text: what type a column has would else depend on the first block of its file.
         names: list[str] = []
+        parse = csv.ParseOptions(newlines_in_values=True)  # else a block may end in the middle of a value
         if size:
             with open_file() as file:
-                names = csv.open_csv(file).schema.names
+                names = csv.open_csv(file, parse_options=parse).schema.names
         if names:
             options = csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -291,7 +292,10 @@ def _read(format: str, open_file: Callable[[], Any], size: int, most: int) -> It
             )
             with open_file() as file:
                 reader = csv.open_csv(
-                    file, convert_options=options, read_options=csv.ReadOptions(block_size=min(most, 4 << 20))
+                    file,
+                    parse_options=parse,
+                    convert_options=options,
+                    read_options=csv.ReadOptions(block_size=min(most, 4 << 20)),
                 )
                 for batch in reader:
                     yield pa.Table.from_batches([batch])

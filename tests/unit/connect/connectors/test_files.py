@@ -218,3 +218,15 @@ def test_a_topic_whose_name_is_too_long_for_a_file_fails_and_is_not_tried_again(
     with pytest.raises(ConnectError, match="File name too long") as failed:
         files_sink(tmp_path).put([sink_records(topic, orders(1), 0)], {at(topic): 1})
     assert not isinstance(failed.value, Retriable)
+
+
+def test_values_with_newlines_are_read_back_wherever_a_block_of_csv_ends(tmp_path: Path) -> None:
+    with open(tmp_path / "a.csv", "w") as file:
+        file.write("id,text\n")
+        file.writelines(f'{number},"a\n7,8\nb"\n' for number in range(2_000))
+    settled(tmp_path / "a.csv")
+    run = source(tmp_path, "csv")
+    run.max_bytes = 1_000  # blocks are as small
+    found = run.take(run.started(), 60)
+    assert [int(row["id"]) for row in found] == list(range(len(found)))
+    assert {row["text"] for row in found} == {"a\n7,8\nb"}

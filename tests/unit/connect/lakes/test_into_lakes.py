@@ -420,3 +420,13 @@ def test_a_writer_that_makes_room_while_another_writes_the_same_rows_writes_none
     with patch.object(_DeltaTable, "_make_room", beside), pytest.raises(Retriable, match="another writer"):
         old.put(rows, positions)
     assert lake.rows("id") == [(0,), (1,)]
+
+
+@pytest.mark.parametrize("name", ["uri", "s3.endpoint"])
+def test_a_catalogue_is_at_no_address_where_a_cloud_hands_out_credentials(tmp_path: Path, name: str) -> None:
+    config = Lake("Iceberg", tmp_path).config() | {
+        "iceberg.catalog.type": "rest",
+        f"iceberg.catalog.{name}": "http://169.254.169.254/latest",
+    }
+    with pytest.raises(ConnectError, match="link-local or metadata address"):
+        Lake("Iceberg", tmp_path).started(config)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ottla.connect.connectors.s3 import S3Access
 from ottla.connect.connectors.web import addresses, client
 from ottla.connect.connectors.web.addresses import AddressRefused, check_address
 from ottla.connect.connectors.web.client import (
@@ -296,3 +297,12 @@ def test_any_retry_after_is_a_pause_or_none() -> None:
         text = "".join(random.choices("0123456789 :,-+GMTJan;()", k=random.randrange(1, 30)))
         pause_s = retry_after_s(text, 1_000.0)
         assert pause_s is None or 0 <= pause_s <= 300
+
+
+@pytest.mark.parametrize("address", ["http://169.254.169.254", "http://[fe80::1]:80", "https://[::ffff:169.254.1.1]"])
+def test_s3_is_no_such_address_either(address: str) -> None:
+    """pyarrow and deltalake connect by themselves: the address is looked at before they are given it."""
+    access = S3Access("us-east-1", address, "key", "secret", None)
+    for use in (access.file_system, access.for_delta):
+        with pytest.raises(AddressRefused, match="link-local or metadata"):
+            use()

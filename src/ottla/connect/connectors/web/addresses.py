@@ -60,6 +60,17 @@ def _meanings(address: str) -> Iterator[IPv4Address | IPv6Address]:
             yield low
 
 
+def check_host(host: str) -> None:
+    """For libraries that connect by themselves: no address that the name has now is refused. A name that has none is
+    theirs to fail with. Raises `AddressRefused`."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return
+    for _, _, _, _, address in found:
+        check_address(str(address[0]), host)
+
+
 def connect(host: str, port: int, timeout_s: float) -> socket.socket:
     """A connected socket. A name is refused if any of its addresses is. Raises `AddressRefused`, `Retriable`."""
     deadline_s = monotonic() + timeout_s
