@@ -27,7 +27,8 @@ _REFUSED: Final = tuple(
         "fd20:ce::254/128",
     )
 )
-_NAT64: Final = ip_network("64:ff9b::/96")
+_NAT64: Final = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
+"""The well-known prefix, and the one for a site's own use (RFC 8215), whose /96 are used in the same way."""
 
 
 class AddressRefused(ConnectError):
@@ -56,7 +57,7 @@ def _meanings(address: str) -> Iterator[IPv4Address | IPv6Address]:
             yield given.sixtofour
         if given.teredo is not None:
             yield from given.teredo
-        if given in _NAT64 or int(given) < 1 << 32:
+        if any(given in one for one in _NAT64) or int(given) < 1 << 32:
             yield low
 
 
