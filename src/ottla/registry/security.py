@@ -145,6 +145,7 @@ class FileSecurity:
         self.file = read_auth_file(self._content)
         self.on_changed: Callable[[], None] = lambda: None
         self._logged = ""
+        self._secret = world.entropy.randbytes(32)
         world.timers.every(_LOOK_S, self._look)
 
     def _look(self) -> None:
@@ -170,9 +171,10 @@ class FileSecurity:
     # Passwords
 
     def check(self, username: str, password: str) -> Promise[bool]:
-        """A name that is not there takes as long as one that is."""
+        """A name that is not there takes as long as one that is: it has the algorithm of one of the users, always the
+        same one."""
         user = self.file.users.get(username)
-        hashed = user or User("sha512", "nobody", "")
+        hashed = user or User(self._algorithm_of_nobody(username), "nobody", "")
         outcome: Promise[bool] = Promise()
         self._world.workers.run(
             lambda: hash_password(hashed.algorithm, hashed.salt, password),
@@ -182,6 +184,10 @@ class FileSecurity:
             outcome.reject,
         )
         return outcome
+
+    def _algorithm_of_nobody(self, username: str) -> str:
+        known = [user.algorithm for user in self.file.users.values()] or ["sha512"]
+        return known[int.from_bytes(keyed(self._secret, username.encode(), "sha256").digest()) % len(known)]
 
     # Rights
 
@@ -370,8 +376,8 @@ class RegistryGate:
         self._remembered: dict[tuple[str, bytes], float] = {}
 
     def forget(self) -> None:
-        """What was remembered of passwords may no longer be so."""
-        self._remembered.clear()
+        """What was remembered of passwords may no longer be so, nor what is being checked now."""
+        self._remembered = {}
 
     def challenge(self) -> list[tuple[str, str]]:
         if self._method == "BASIC":
@@ -409,14 +415,15 @@ class RegistryGate:
 
     async def _check_password(self, username: str, password: str, key: tuple[str, bytes], caller: Caller) -> Access:
         assert self._passwords is not None, "passwords are checked somewhere"
+        remembered = self._remembered
         if not await self._passwords.check(username, password):
             late: Promise[None] = Promise()
             self._world.timers.after(_WRONG_S, lambda: late.resolve(None))
             await late
             raise not_authenticated()
-        if len(self._remembered) >= _MOST_REMEMBERED:
-            self._remembered.clear()
-        self._remembered[key] = self._world.timers.now_s() + _REMEMBERED_S
+        if len(remembered) >= _MOST_REMEMBERED:
+            remembered.clear()
+        remembered[key] = self._world.timers.now_s() + _REMEMBERED_S
         return self._access(f"User:{username}", caller)
 
     def _admit_token(self, shown: str, caller: Caller) -> Access:

@@ -13,7 +13,8 @@ from ottla.connect.data.rows import column_of, rows_of
 from ottla.connect.data.schema import Schema, Type
 from ottla.connect.engine.conversion import ROWS, SimpleHeaders, SinkConversion, SourceConversion
 from ottla.connect.engine.data_source import ROWS_DDL
-from ottla.connect.engine.tolerance import RecordRefused, Tolerance
+from ottla.connect.engine.tolerance import Origin, RecordRefused, Tolerance
+from ottla.connect.errors import DataError
 
 WORKER = {
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
@@ -174,3 +175,16 @@ def test_rows_are_what_spark_is_told_they_are(spark: SparkSession) -> None:
     told = to_arrow_schema(_parse_datatype_string(ROWS_DDL))
     assert [field.name for field in told] == ROWS.names
     assert [field.type for field in told] == ROWS.types
+
+
+def test_a_message_with_half_of_a_surrogate_pair_becomes_a_dead_letter_too() -> None:
+    config = {
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": "dead",
+        "errors.deadletterqueue.context.headers.enable": "true",
+    }
+    tolerance = Tolerance("c", config, logging.getLogger("c"))
+    refused = RecordRefused(DataError("no \ud800"), 0, "VALUE_CONVERTER", "x")
+    tolerance.refuse(refused, lambda _: Origin("t", 0, 7, b"k", b"v"))
+    (letter,) = tolerance.take_letters()
+    assert dict(letter.headers)["__connect.errors.exception.message"] == b"no \\ud800"

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from ottla.client.promise import Promise
+from ottla.registry import security
 from ottla.registry.security import (
     FileSecurity,
     RegistryGate,
@@ -292,3 +294,44 @@ def test_subjects_are_of_topics() -> None:
         "a",
         "com.Record",
     ]
+
+
+def test_a_name_that_is_not_there_takes_as_long_as_one_that_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """scrypt takes twenty times as long as the others: with another algorithm the time would tell who is there."""
+    path = tmp_path / "users.json"
+    user = {"username": "me", "algorithm": "scrypt", "salt": "salt", "password_hash": "x"}
+    path.write_text(json.dumps({"users": [user]}))
+    used: list[str] = []
+
+    def hashed(algorithm: str, salt: str, password: str) -> str:
+        used.append(algorithm)
+        return ""
+
+    monkeypatch.setattr(security, "hash_password", hashed)
+    file = FileSecurity(step_world(clock=FixedClock(), timers=StepTimers(FixedClock())), str(path))
+    for name in ("me", "nobody", "é"):
+        file.check(name, "")
+    assert used == ["scrypt"] * 3
+
+
+def test_a_password_that_was_being_checked_when_the_file_changed_is_not_remembered() -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.asked: list[Promise[bool]] = []
+
+        def check(self, username: str, password: str) -> Promise[bool]:
+            self.asked.append(Promise())
+            return self.asked[-1]
+
+    slow = Slow()
+    world = step_world(clock=FixedClock(), timers=StepTimers(FixedClock()))
+    gate = RegistryGate(world, method="BASIC", realm="r", passwords=slow)
+    request, caller = HttpRequest("GET", "/", basic("me", "old"), b""), Caller("https", "127.0.0.1", None)
+    gate.admit(request, caller)
+    gate.forget()
+    slow.asked[0].resolve(True)
+    gate.admit(request, caller)
+    assert len(slow.asked) == 2
+    slow.asked[1].resolve(True)
+    gate.admit(request, caller)
+    assert len(slow.asked) == 2, "what was checked since is remembered"

@@ -10,6 +10,7 @@ known_options   an option that we lack is refused by name
 lakes           into Delta Lake and Iceberg
 mysql           changes of MariaDB and MySQL, as Debezium gives them
 postgres        PostgreSQL's changes, as Debezium gives them
+renamed_topics  topics that a transform has renamed, for sinks that keep something by topic
 run_id          the id of a run, as Debezium's connectors have it
 s3              who we are to S3, and where it is
 s3_directory    a directory on S3 that is written exactly once

@@ -98,7 +98,7 @@ class ConfluentS3Sink(Sink):
         return self._directory.positions()
 
     def put(self, batches: Sequence[Records], positions: Mapping[TopicPartition, int]) -> None:
-        refuse_renamed(batches, positions)
+        refuse_renamed(batches, positions, self.context.places)
         whole: list[Records] = []
         for records in batches:
             gone, there = records.split(records.value.is_null())

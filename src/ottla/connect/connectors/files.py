@@ -10,15 +10,21 @@ Sink. Exactly once: a put writes files under hidden names, renames them, and las
 which says up to which offsets the directory is complete. What a put leaves that was killed is removed at the next
 start: hidden files, and those that begin where the manifest ends. Files are named by the offsets of their records,
 `TOPIC-PARTITION-FIRST-LAST.parquet`; a reader that takes those below the manifest's offsets sees every record once.
+A put and a start hold the lock of `_lock` (flock, which the kernel takes back from a process that dies). So a start
+removes nothing that is about to be committed. With the lock, a put first reads the manifest again: if another worker
+has moved a partition since, nothing is written. Connectors with other topics may share the directory.
 On S3, which has no rename, manifests are numbered instead (`s3_directory`).
 """
 
+import errno
+import fcntl
 import fnmatch
 import io
 import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep, time
@@ -31,9 +37,10 @@ from ottla.base.ids import TopicPartition
 from ottla.config.bounds import OneOf, at_least
 from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, REQUIRED, Long, Text
 from ottla.connect.arrow_tables import records_from_table, table_of, without_positions
-from ottla.connect.connector import Sink, Source, SourceRecords
+from ottla.connect.connector import Place, Sink, Source, SourceRecords
 from ottla.connect.connectors.allowed_paths import allowed_path
 from ottla.connect.connectors.file_stream import write_durably
+from ottla.connect.connectors.renamed_topics import renamed_topics
 from ottla.connect.connectors.s3 import S3_SETTINGS, S3Access, is_s3
 from ottla.connect.connectors.s3_directory import Layout, NewFile, S3Directory, bucket_and_path
 from ottla.connect.data.columns import Schemaless, nothing
@@ -43,7 +50,12 @@ from ottla.connect.errors import ConnectError, DataError, Retriable
 _FORMATS: Final = ("json", "csv", "parquet")
 _PAUSE_S: Final = 0.5
 _MANIFEST: Final = "_manifest.json"
-_UNFINISHED: Final = "._"
+_LOCK: Final = "_lock"
+_LOCK_S: Final = 30.0
+_LOCK_PAUSE_S: Final = 0.05
+_HIDDEN: Final = "._"
+_UNFINISHED: Final = ".tmp"
+"""A topic may begin as hidden names do; no finished file ends so."""
 
 
 class FilesSource(Source):
@@ -268,9 +280,10 @@ def _read(format: str, open_file: Callable[[], Any], size: int, most: int) -> It
 
         # All columns are text: what type a column has would else depend on the first block of its file.
         names: list[str] = []
+        parse = csv.ParseOptions(newlines_in_values=True)  # else a block may end in the middle of a value
         if size:
             with open_file() as file:
-                names = csv.open_csv(file).schema.names
+                names = csv.open_csv(file, parse_options=parse).schema.names
         if names:
             options = csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -279,7 +292,10 @@ def _read(format: str, open_file: Callable[[], Any], size: int, most: int) -> It
             )
             with open_file() as file:
                 reader = csv.open_csv(
-                    file, convert_options=options, read_options=csv.ReadOptions(block_size=min(most, 4 << 20))
+                    file,
+                    parse_options=parse,
+                    convert_options=options,
+                    read_options=csv.ReadOptions(block_size=min(most, 4 << 20)),
                 )
                 for batch in reader:
                     yield pa.Table.from_batches([batch])
@@ -333,8 +349,39 @@ class FilesSink(Sink):
         except OSError as error:
             raise ConnectError(f"directory={self._directory} cannot be made: {error.strerror}") from error
         self._manifest = self._directory / _MANIFEST
-        self._positions = self._read_manifest()
-        self._remove_leftovers()
+        with self._locked():
+            self._positions = self._read_manifest()
+            self._remove_leftovers()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Nobody else starts here or puts. Raises `Retriable` if somebody does for long."""
+        deadline_s = monotonic() + _LOCK_S
+        try:
+            lock = os.open(self._directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise self._failure(error) from error
+        try:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if monotonic() >= deadline_s:
+                        raise Retriable(f"another process is writing to {self._directory}; nothing was done") from None
+                    sleep(_LOCK_PAUSE_S)
+                except OSError as error:
+                    raise ConnectError(
+                        f"directory={self._directory}: its file system has no locks ({error.strerror}), by which "
+                        "workers keep out of each other's way; name another directory"
+                    ) from error
+            yield
+        finally:
+            os.close(lock)
+
+    def _failure(self, error: OSError) -> ConnectError:
+        passes = error.errno != errno.ENAMETOOLONG
+        return (Retriable if passes else ConnectError)(f"{self._directory} cannot be written: {error.strerror}")
 
     def _read_manifest(self) -> dict[TopicPartition, int]:
         try:
@@ -354,40 +401,55 @@ class FilesSink(Sink):
         suffix = re.escape(_suffix(self._format))
         named = re.compile(rf"(.+)-(\d+)-(\d{{20}})-(\d{{20}})(?:-\d+)?{suffix}")
         for path in self._directory.iterdir():
-            found = named.fullmatch(path.name.removeprefix(_UNFINISHED))
+            is_hidden = path.name.startswith(_HIDDEN) and path.name.endswith(_UNFINISHED)
+            found = named.fullmatch(path.name[len(_HIDDEN) : -len(_UNFINISHED)] if is_hidden else path.name)
             if found is None:
                 continue
             known = self._positions.get(TopicPartition(found[1], int(found[2])), 0)
-            if path.name.startswith(_UNFINISHED) or int(found[3]) >= known:
+            if is_hidden or int(found[3]) >= known:
                 path.unlink()
 
     def positions(self) -> Mapping[TopicPartition, int]:
         return self._positions if self._s3 is None else self._s3.positions()
 
     def put(self, batches: Sequence[Records], positions: Mapping[TopicPartition, int]) -> None:
-        refuse_renamed(batches, positions)
+        refuse_renamed(batches, positions, self.context.places)
         if self._s3 is not None:
             self._s3.put(new_files(batches, self._format), positions)
             return
-        try:
-            written = [made for number, one in enumerate(batches) for made in self._write(one, number)]
-            for unfinished, path in written:
-                os.replace(unfinished, path)
-            self._positions = {**self._positions, **positions}
-            said: dict[str, dict[str, int]] = {}
-            for (topic, partition), offset in sorted(self._positions.items()):
-                said.setdefault(topic, {})[str(partition)] = offset
-            content = {"positions": said, "files": [path.name for _, path in written]}
-            write_durably(self._manifest, json.dumps(content).encode())
-        except OSError as error:
-            raise Retriable(f"{self._directory} cannot be written: {error.strerror}") from error
+        with self._locked():
+            found = self._read_manifest()
+            self._hold(found, positions)
+            try:
+                written = [made for number, one in enumerate(batches) for made in self._write(one, number)]
+                for unfinished, path in written:
+                    os.replace(unfinished, path)
+                self._write_manifest({**found, **positions}, [path.name for _, path in written])
+            except OSError as error:
+                raise self._failure(error) from error
+        self._positions = {**found, **positions}
+
+    def _hold(self, found: Mapping[TopicPartition, int], positions: Mapping[TopicPartition, int]) -> None:
+        """That nobody has moved these partitions since this object read the manifest, or wrote it last."""
+        for partition in positions:
+            if found.get(partition) != self._positions.get(partition):
+                raise Retriable(
+                    f"another worker has written records of {partition} to {self._directory}; nothing of this put "
+                    "was written"
+                )
+
+    def _write_manifest(self, positions: Mapping[TopicPartition, int], files: Sequence[str]) -> None:
+        said: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in sorted(positions.items()):
+            said.setdefault(topic, {})[str(partition)] = offset
+        write_durably(self._manifest, json.dumps({"positions": said, "files": list(files)}).encode())
 
     def _write(self, records: Records, number: int) -> Iterator[tuple[Path, Path]]:
         """A file for each partition of a batch, under a hidden name; with the name that it will have."""
         for partition, chosen, first, last in _by_partition(records):
             name = f"{records.topic}-{partition}-{first:020}-{last:020}"
             name = f"{name}-{number}{_suffix(self._format)}" if number else f"{name}{_suffix(self._format)}"
-            unfinished = self._directory / f"{_UNFINISHED}{name}"
+            unfinished = self._directory / f"{_HIDDEN}{name}{_UNFINISHED}"
             with open(unfinished, "wb") as file:
                 write_records(chosen, self._format, file)
                 file.flush()
@@ -403,16 +465,16 @@ def _by_partition(records: Records) -> Iterator[tuple[int, Records, int, int]]:
         yield partition, chosen, pc.min(chosen.offset).as_py(), pc.max(chosen.offset).as_py()
 
 
-def refuse_renamed(batches: Sequence[Records], positions: Mapping[TopicPartition, int]) -> None:
+def refuse_renamed(
+    batches: Sequence[Records], positions: Mapping[TopicPartition, int], places: Callable[[Records], list[Place]]
+) -> None:
     """Files are named by the offsets of their records, and what a crash left is known by its name: a topic that a
     transform has renamed would have the offsets of another."""
-    topics = {partition.topic for partition in positions}
-    for records in batches:
-        if records.topic not in topics:
-            raise ConnectError(
-                f"a transform has renamed a topic to {records.topic}: files are named by topic, partition and offset, "
-                "and the offsets would be another topic's; leave the topic's name"
-            )
+    for renamed in renamed_topics(batches, positions, places):
+        raise ConnectError(
+            f"a transform has renamed a topic to {renamed}: files are named by topic, partition and offset, "
+            "and the offsets would be another topic's; leave the topic's name"
+        )
 
 
 def new_files(batches: Sequence[Records], format: str, most: int | None = None) -> Iterator[NewFile]:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from ottla.config.parse import Values
 from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, Secret, Setting, Text
+from ottla.connect.connectors.web.addresses import check_host
 from ottla.connect.errors import ConnectError, Retriable
 from ottla.connect.options import InvalidOption
 
@@ -53,8 +54,14 @@ class S3Access:
             None if token is None else token.secret,
         )
 
+    def _check_address(self) -> None:
+        """That it leads to no address where a cloud hands out credentials."""
+        if self.url is not None and (host := urlsplit(self.url).hostname):
+            check_host(host)
+
     def file_system(self) -> Any:
         """pyarrow's S3FileSystem."""
+        self._check_address()
         try:
             from pyarrow.fs import S3FileSystem  # type: ignore[import-untyped]  # pyarrow ships no types
         except ImportError as error:
@@ -68,6 +75,7 @@ class S3Access:
 
     def for_delta(self) -> dict[str, str]:
         """`storage_options` of deltalake."""
+        self._check_address()
         given = {"AWS_REGION": self.region, "AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": self.key}
         given |= {"AWS_SECRET_ACCESS_KEY": self.secret, "AWS_SESSION_TOKEN": self.token}
         if self.url is not None and self.url.startswith("http:"):

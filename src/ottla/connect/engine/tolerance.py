@@ -186,7 +186,10 @@ class Tolerance:
             "exception.message": str(error),
             "exception.stacktrace": "".join(traceback.format_exception(error)),
         }
-        return [(name, str(value).encode()) for name, value in said.items() if value is not None]
+        # A message may have half of a surrogate pair in it: out of the record, which is refused for that.
+        return [
+            (name, str(value).encode(errors="backslashreplace")) for name, value in said.items() if value is not None
+        ]
 
     def take_letters(self) -> list[DeadLetter]:
         taken, self._letters = self._letters, []

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -11,11 +12,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from ottla.connect.connector import Place
 from ottla.connect.connectors import files
 from ottla.connect.data.columns import Column
 from ottla.connect.data.rows import column_of
 from ottla.connect.data.schema import Schema, Type, struct
-from ottla.connect.errors import ConnectError
+from ottla.connect.errors import ConnectError, Retriable
 from tests.unit.connect.connectors.sources import SourceRun, at, sink, sink_records
 
 
@@ -150,3 +152,81 @@ def test_a_put_that_dies_is_undone_by_the_next_start(tmp_path: Path, renames: in
     again.put(two, {at("t"): 2, at("t", 1): 1})
     assert [row["id"] for row in written(out, "json")] == [1, 2, 3]
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
+
+
+def files_sink(directory: Path) -> Any:
+    return sink(directory, connector__class="FilesSink", directory=str(directory), format="json")
+
+
+def test_a_start_beside_a_put_removes_nothing_that_is_about_to_be_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_LOCK_S", 0.0)
+    writer, real = files_sink(tmp_path), files.write_durably
+    starts: list[str] = []
+
+    def beside(path: Path, content: bytes) -> None:
+        try:
+            files_sink(tmp_path)  # the files are renamed, and in no manifest yet
+        except Retriable as error:
+            starts.append(str(error))
+        real(path, content)
+
+    monkeypatch.setattr(files, "write_durably", beside)
+    writer.put([sink_records("t", orders(1, 2), 0)], {at("t"): 2})
+    monkeypatch.undo()
+    assert starts == [f"another process is writing to {tmp_path}; nothing was done"]
+    assert files_sink(tmp_path).positions() == {at("t"): 2}
+    assert [row["id"] for row in written(tmp_path, "json")] == [1, 2]
+
+
+def test_a_worker_that_was_thought_dead_writes_nothing_when_it_wakes_up(tmp_path: Path) -> None:
+    old, new = files_sink(tmp_path), files_sink(tmp_path)
+    new.put([sink_records("t", orders(1, 2, 3), 0)], {at("t"): 3})
+    with pytest.raises(Retriable, match="another worker has written records of t-0"):
+        old.put([sink_records("t", orders(1, 2), 0)], {at("t"): 2})
+    assert files_sink(tmp_path).positions() == {at("t"): 3}
+    assert [row["id"] for row in written(tmp_path, "json")] == [1, 2, 3]
+
+
+def test_connectors_with_other_topics_share_a_directory(tmp_path: Path) -> None:
+    first, second = files_sink(tmp_path), files_sink(tmp_path)
+    for number in range(2):
+        first.put([sink_records("a", orders(number), number)], {at("a"): number + 1})
+        second.put([sink_records("b", orders(number), number)], {at("b"): number + 1})
+    assert files_sink(tmp_path).positions() == {at("a"): 2, at("b"): 2}
+    assert [row["id"] for row in written(tmp_path, "json")] == [0, 1, 0, 1]
+
+
+def test_a_topic_whose_name_begins_as_hidden_names_do_keeps_its_files(tmp_path: Path) -> None:
+    files_sink(tmp_path).put([sink_records("._t", orders(1), 0)], {at("._t"): 1})
+    assert files_sink(tmp_path).positions() == {at("._t"): 1}
+    assert [row["id"] for row in written(tmp_path, "json")] == [1]
+
+
+def test_a_topic_that_is_renamed_to_another_of_the_connector_is_refused(tmp_path: Path) -> None:
+    """Its file would have the name of a file of the other's, and one would replace the other."""
+    made = files_sink(tmp_path)
+    made.context = replace(made.context, places=lambda records: [Place("a", 0, one) for one in range(len(records))])
+    with pytest.raises(ConnectError, match="a transform has renamed a topic to b"):
+        made.put([sink_records("b", orders(1), 0)], {at("a"): 1, at("b", 1): 5})
+    assert written(tmp_path, "json") == []
+
+
+def test_a_topic_whose_name_is_too_long_for_a_file_fails_and_is_not_tried_again(tmp_path: Path) -> None:
+    topic = "t" * 249
+    with pytest.raises(ConnectError, match="File name too long") as failed:
+        files_sink(tmp_path).put([sink_records(topic, orders(1), 0)], {at(topic): 1})
+    assert not isinstance(failed.value, Retriable)
+
+
+def test_values_with_newlines_are_read_back_wherever_a_block_of_csv_ends(tmp_path: Path) -> None:
+    with open(tmp_path / "a.csv", "w") as file:
+        file.write("id,text\n")
+        file.writelines(f'{number},"a\n7,8\nb"\n' for number in range(2_000))
+    settled(tmp_path / "a.csv")
+    run = source(tmp_path, "csv")
+    run.max_bytes = 1_000  # blocks are as small
+    found = run.take(run.started(), 60)
+    assert [int(row["id"]) for row in found] == list(range(len(found)))
+    assert {row["text"] for row in found} == {"a\n7,8\nb"}

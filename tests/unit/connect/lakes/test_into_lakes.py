@@ -396,3 +396,37 @@ def test_the_names_of_apaches_iceberg_sink_are_ours(tmp_path: Path) -> None:
     }
     lake.started(config).put(records([{"id": 1, "note": "a"}]), {at(): 1})
     assert lake.started(lake.config() | {"connector.class": "IcebergSink"}).positions() == {at(): 1}
+
+
+@pytest.mark.parametrize("change", ["a new column", "a new partition"])
+def test_a_writer_that_makes_room_while_another_writes_the_same_rows_writes_none(tmp_path: Path, change: str) -> None:
+    """Columns and lists of partitions are commits of their own in Delta: they must not jump over another's rows."""
+    from ottla.connect.connectors.lakes.delta import _DeltaTable
+
+    lake = Lake("Delta", tmp_path)
+    lake.sink(upserts=False).put(records([{"id": 0, "note": "zero"}], first=0), {at(): 1})
+    old, new = lake.sink(upserts=False), lake.sink(upserts=False)
+    wide = with_fields(("more", Schema(Type.INT64, True)))
+    row = [{"id": 1, "note": "one", "more": 1} if change == "a new column" else {"id": 1, "note": "one"}]
+    rows = records(row, schema=wide if change == "a new column" else ORDER, first=1)
+    positions = {at(): 2} if change == "a new column" else {at(): 2, at(1): 7}
+    real, others = _DeltaTable._make_room, [lambda: new.put(records([{"id": 1, "note": "one"}], first=1), {at(): 2})]
+
+    def beside(self: Any, *arguments: Any) -> None:
+        if others:
+            others.pop()()  # the other's commit comes between the look at positions and the first commit
+        real(self, *arguments)
+
+    with patch.object(_DeltaTable, "_make_room", beside), pytest.raises(Retriable, match="another writer"):
+        old.put(rows, positions)
+    assert lake.rows("id") == [(0,), (1,)]
+
+
+@pytest.mark.parametrize("name", ["uri", "s3.endpoint"])
+def test_a_catalogue_is_at_no_address_where_a_cloud_hands_out_credentials(tmp_path: Path, name: str) -> None:
+    config = Lake("Iceberg", tmp_path).config() | {
+        "iceberg.catalog.type": "rest",
+        f"iceberg.catalog.{name}": "http://169.254.169.254/latest",
+    }
+    with pytest.raises(ConnectError, match="link-local or metadata address"):
+        Lake("Iceberg", tmp_path).started(config)

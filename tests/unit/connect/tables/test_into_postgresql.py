@@ -177,3 +177,17 @@ def test_a_server_that_died_is_tried_again_and_nothing_is_lost_or_doubled(
     put(again, records([{"id": 2, "note": "b"}], first=1), 2)
     again.stop()
     assert server.run("SELECT * FROM orders ORDER BY id", database="shop") == [(1, "a"), (2, "b")]
+
+
+def test_names_and_defaults_with_question_marks_and_percents_stay_as_they_are(
+    server: PostgresServer, database: str
+) -> None:
+    words = Schema(Type.STRING, optional=True, default="why? 100%")
+    schema = struct([("id", Schema(Type.INT32)), ("ok?", words), ("%s", Schema(Type.INT32, True))])
+    for number in range(2):
+        sink = into(database, **UPSERT)
+        put(sink, records([{"id": number, "ok?": "x", "%s": 1}], schema=schema, first=number), number + 1)
+        sink.stop()
+    server.run("INSERT INTO orders (id) VALUES (7)", database="shop")
+    found = server.run('SELECT id, "ok?" FROM orders ORDER BY id', database="shop")
+    assert found == [(0, "x"), (1, "x"), (7, "why? 100%")]

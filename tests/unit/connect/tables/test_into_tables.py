@@ -6,12 +6,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ottla.base.ids import TopicPartition
 from ottla.connect.connectors.tables.databases import Table
 from ottla.connect.data import schema as schemas
-from ottla.connect.data.columns import Schemaless, nothing
+from ottla.connect.data.columns import Column, Schemaless, nothing
 from ottla.connect.data.records import records_of
 from ottla.connect.data.rows import column_of
 from ottla.connect.data.schema import Schema, Type, struct
@@ -269,3 +270,53 @@ def test_names_of_tables() -> None:
     assert Table.of('shop."Orders"') == Table("Orders", "shop")
     with pytest.raises(ConnectError, match="no name of a table"):
         Table.of("a..b")
+
+
+BEYOND = [
+    (schemas.timestamp(), pa.array([253_402_300_800_000]), "years 1 to 9999"),
+    (schemas.timestamp(), pa.array([-(1 << 62)]), "years 1 to 9999"),
+    (schemas.date(), pa.array([(1 << 31) - 1], pa.int32()), "years 1 to 9999"),
+    (schemas.time(), pa.array([86_400_001], pa.int32()), "not within a day"),
+    (schemas.time(), pa.array([-5], pa.int32()), "not within a day"),
+]
+
+
+@pytest.mark.parametrize("options", [{}, {"insert_mode": "upsert", "pk_mode": "record_value", "pk_fields": "x"}])
+@pytest.mark.parametrize(("schema", "array", "said"), BEYOND)
+def test_dates_and_times_that_sqlite_cannot_have_are_refused_by_their_column(
+    sinks: Sinks, schema: Schema, array: Any, said: str, options: dict[str, str]
+) -> None:
+    sink = sinks(auto_create="true", **options)
+    twice = pa.StructArray.from_arrays([pa.concat_arrays([array, array])], ["x"])
+    made = records_of("orders", nothing(2), Column(struct([("x", schema)]), twice), partitions=[0, 0])
+    with pytest.raises(ConnectError, match=f"column x: .*{said}"):
+        put(sink, [made.but(offset=pa.array([0, 1], pa.int64()))], 2)
+    assert sink.positions() == {}
+
+
+@pytest.mark.parametrize(
+    "url", ["jdbc:postgresql://h:abc/db", "jdbc:postgresql://[::1/db", "jdbc:postgresql://h:99999/d"]
+)
+def test_an_address_that_is_none_is_a_problem_of_its_setting(url: str) -> None:
+    pytest.importorskip("psycopg")
+    ((setting, said),) = ConfluentTablesSink.validate({"connection.url": url, "topics": "t"})
+    assert setting == "connection.url"
+    assert "it must be jdbc:postgresql://HOST:PORT/DATABASE" in said
+
+
+def test_two_connectors_that_make_the_table_of_positions_at_once_both_start(sinks: Sinks) -> None:
+    class Late:
+        """It is not there, and cannot be made: another has made it meanwhile."""
+
+        looks = 0
+
+        def columns(self, table: Table) -> list[Any]:
+            self.looks += 1
+            return [table] * (self.looks - 1)
+
+        def execute(self, statement: str) -> None:
+            raise ConnectError("duplicate key value violates unique constraint pg_type_typname_nsp_index")
+
+    late: Any = Late()
+    sinks()._make_positions(late)
+    assert late.looks == 2

@@ -252,11 +252,18 @@ REFUSED = [
     (OURS, {"http.url": "http://h/", "http.headers": "Host: other"}, "http.headers: Host is set by the connector"),
     (OURS, {"http.url": "http://h/", "http.headers": "X: a\r\nY: b"}, "http.headers: the value of X has a control"),
     (OURS, {"http.url": "http://h/", "behavior.on.null.values": "delete"}, "needs ..key. in http.url"),
+    (OURS, {"http.url": "http://h/", "http.id.header": "X: y"}, "http.id.header: 'X: y' is no name of a header"),
+    (OURS, {"http.url": "http://h/", "http.id.header": "host"}, "http.id.header: host is set by the connector"),
     (OURS, {"http.url": "http://h/", "http.batchs": "array"}, "has no option http.batchs here"),
     (CONFLUENTS, {"http.api.url": "http://h/", "reporter.bootstrap.servers": "b:9092"}, "has no option reporter.b"),
     (CONFLUENTS, {"http.api.url": "http://h/", "auth.type": "OAUTH2"}, "Invalid value OAUTH2"),
     (AIVENS, {"http.url": "http://h/"}, "Missing required configuration .http.authorization.type"),
     (AIVENS, {"http.url": "http://h/", "http.authorization.type": "oauth2"}, "Invalid value oauth2"),
+    (
+        AIVENS,
+        {"http.url": "http://h/", "http.authorization.type": "none", "http.headers.content.type": "a\r\nb"},
+        "http.headers.content.type: the value of Content-Type has a control character",
+    ),
 ]
 
 
@@ -266,3 +273,23 @@ def test_options_that_are_not_understood_are_refused_by_name(name: str, config: 
     with pytest.raises(InvalidOption, match=said):
         kind.rules_of(config)  # type: ignore[union-attr]
     assert kind.validate({**config, "topics": "t"})
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_delete_of_what_is_gone_is_done(tmp_path: Path, status: int) -> None:
+    """It comes again after a crash: the connector must not fail for ever."""
+    with WebServer(lambda asked: Answer(status if asked.method == "DELETE" else 200)) as server:
+        config = {"http__url": server.url + "/${key}", "behavior__on__null__values": "delete"}
+        sink(tmp_path, connector__class=OURS, **config).put([orders(None, 1, keys=["a", "b"])], {})
+        assert [(asked.method, asked.path) for asked in server.asked] == [("DELETE", "/a"), ("POST", "/b")]
+
+
+def test_a_key_does_not_climb_out_of_the_path(tmp_path: Path) -> None:
+    refused: list[Refusal] = []
+    with WebServer(lambda _: Answer()) as server:
+        config = {"http__url": server.url + "/items/${key}", "behavior__on__null__values": "delete"}
+        made = sink(tmp_path, refused, connector__class=OURS, **config)
+        made.put([orders(None, None, None, keys=["..", ".", "..."])], {})
+        assert [asked.path for asked in server.asked] == ["/items/..."]
+        sink(tmp_path, connector__class=OURS, http__url=server.url + "/?of=${key}").put([orders(1, keys=[".."])], {})
+    assert [one.position for one in refused] == [0, 1]

@@ -1,5 +1,6 @@
 """Records to documents, against a stand-in that is as strict as OpenSearch."""
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from ottla.connect.connector import Refusal
 from ottla.connect.connectors.search import sink as sink_module
+from ottla.connect.connectors.search.bulk import Action, Outcome, outcomes
 from ottla.connect.connectors.search.sink import index_of, mapping_of
 from ottla.connect.connectors.web import client
 from ottla.connect.data.columns import Schemaless
@@ -216,3 +218,25 @@ def test_options_that_are_not_understood_are_refused_by_name(name: str, config: 
     kind = find_connector(name).load()
     with pytest.raises(InvalidOption, match=said):
         kind.rules_of({"connection.url": "http://h:9200", **config})  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("topic", ["x/_doc/1", "a?b", "*", "__all", "_", "two words", "a,b", "a\nb"])
+def test_a_topic_that_can_be_no_index_is_refused_and_no_path_is_asked_for(tmp_path: Path, topic: str) -> None:
+    """A transform may make topics of what is in records."""
+    refused: list[Refusal] = []
+    with SearchServer() as server:
+        made = opened(server, tmp_path, refused)
+        before = len(server.web.asked)
+        made.put([rows(("k", {"a": 1}), topic=topic)], {})
+        assert server.web.asked[before:] == []
+    assert [one.position for one in refused] == [0]
+
+
+def test_a_reason_is_short_printable_and_without_credentials() -> None:
+    said = {"items": [{"index": {"status": 400, "error": {"type": "bad", "reason": "\x1b s3cret " + "x" * 9_000}}}]}
+    action = Action(0, "index", "i", "k", b"{}", 1)
+    (found,) = outcomes(json.dumps(said).encode(), [action], ("s3cret",))
+    assert found.outcome is Outcome.REFUSED
+    assert "s3cret" not in found.reason
+    assert found.reason.isprintable()
+    assert len(found.reason) < 400

@@ -3,10 +3,12 @@
 import socket
 from collections.abc import Iterator
 from logging import getLogger
+from random import Random
 from typing import Any
 
 import pytest
 
+from ottla.connect.connectors.s3 import S3Access
 from ottla.connect.connectors.web import addresses, client
 from ottla.connect.connectors.web.addresses import AddressRefused, check_address
 from ottla.connect.connectors.web.client import (
@@ -19,6 +21,7 @@ from ottla.connect.connectors.web.client import (
     patiently,
     retry_after_s,
 )
+from ottla.connect.connectors.web.options import basic
 from ottla.connect.errors import ConnectError, Retriable
 from ottla.connect.options import InvalidOption
 from tests.unit.connect.web.servers import Answer, Asked, RawServer, WebServer
@@ -46,6 +49,7 @@ METADATA = [
     "::ffff:a9fe:a9fe",
     "::169.254.169.254",
     "64:ff9b::169.254.169.254",
+    "64:ff9b:1:2::169.254.169.254",
     "2002:a9fe:a9fe::1",
     "100.100.100.200",
 ]
@@ -255,3 +259,51 @@ def test_an_address_that_is_none_is_refused_by_its_setting(url: str, said: str) 
         parse_url(url, "u")
     assert str(refused.value).startswith("u")
     assert "secret" not in str(refused.value)
+
+
+ECHOES = ["Bearer s3cret-token", "your token s3cret-token", " " * 250 + "x" * 290 + " s3cret-token"]
+
+
+@pytest.mark.parametrize("said", ECHOES)
+def test_a_server_that_repeats_the_credentials_finds_them_in_no_message_and_no_log(
+    web: WebClient, said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(client, "sleep", lambda _: None)
+    own = {"Authorization": "Bearer s3cret-token"}
+    with (
+        WebServer(lambda _: Answer(503, said.encode())) as server,
+        pytest.raises(Retriable, match="answered 503") as failed,
+    ):
+        patiently(web, [get(server.url, own_headers=own)], Patience(1, 0.5), getLogger("test"))
+    assert "s3c" not in str(failed.value) + caplog.text
+    assert len(caplog.records) == 1
+
+
+def test_a_password_is_hidden_too_and_what_is_no_reply_is_short_and_printable(web: WebClient) -> None:
+    own = {"Authorization": basic("me", "s3cret-word", "user")}
+    with WebServer(lambda _: Answer(422, b"no s3cret-word for me")) as server:
+        reply = web.ask(get(server.url, own_headers=own))
+    assert reply.shown().endswith("answered 422: no [hidden] for me")
+    assert "s3c" not in repr(reply) + repr(get(server.url, own_headers=own))
+    with RawServer(b"\x1b[2Js3cret-word" + b"x" * 5_000 + b"\r\n\r\n") as raw, pytest.raises(Retriable) as failed:
+        web.ask(get(raw.url, own_headers=own))
+    assert "s3c" not in str(failed.value)
+    assert str(failed.value).isprintable()
+    assert len(str(failed.value)) < 400
+
+
+def test_any_retry_after_is_a_pause_or_none() -> None:
+    random = Random(7)
+    for _ in range(3_000):
+        text = "".join(random.choices("0123456789 :,-+GMTJan;()", k=random.randrange(1, 30)))
+        pause_s = retry_after_s(text, 1_000.0)
+        assert pause_s is None or 0 <= pause_s <= 300
+
+
+@pytest.mark.parametrize("address", ["http://169.254.169.254", "http://[fe80::1]:80", "https://[::ffff:169.254.1.1]"])
+def test_s3_is_no_such_address_either(address: str) -> None:
+    """pyarrow and deltalake connect by themselves: the address is looked at before they are given it."""
+    access = S3Access("us-east-1", address, "key", "secret", None)
+    for use in (access.file_system, access.for_delta):
+        with pytest.raises(AddressRefused, match="link-local or metadata"):
+            use()

@@ -51,6 +51,8 @@ _WORDS: Final = Words(
     "auto.evolve=true",
 )
 _TYPES: Final = LakeTypes(small_integers=True, times=False)
+_ONCE: Final = deltalake.CommitProperties(max_commit_retries=0)
+"""Upon another version, positions must be looked at first."""
 
 
 class DeltaSink(LakeSink):
@@ -196,10 +198,12 @@ class _DeltaTable(LakeTable):
             if not self._rules.evolves:
                 raise missing_columns(self.place, list(missing), _WORDS)
             new = deltalake.Schema.from_arrow(pa.schema([pa.field(name, one.type) for name, one in missing.items()]))
-            self._table.alter.add_columns(new.fields)
+            self._table.alter.add_columns(new.fields, commit_properties=_ONCE)
         listed = self._listed()
         if not partitions <= listed:
-            self._table.alter.set_table_properties(self._list(listed | partitions), raise_if_not_exists=False)
+            self._table.alter.set_table_properties(
+                self._list(listed | partitions), raise_if_not_exists=False, commit_properties=_ONCE
+            )
 
     def _create(self, schema: Any, partitions: set[TopicPartition]) -> None:
         try:

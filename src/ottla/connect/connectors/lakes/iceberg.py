@@ -38,6 +38,7 @@ from ottla.connect.connectors.lakes.sink import (
     no_table,
     wrong_type,
 )
+from ottla.connect.connectors.web.addresses import check_host
 from ottla.connect.errors import ConnectError, Retriable
 from ottla.connect.options import InvalidOption, read_options
 
@@ -158,6 +159,9 @@ class IcebergSink(LakeSink):
     def connect(self) -> None:
         given = _catalogue(self.config)
         self._allow_paths(given)
+        for address in (text for name, text in given.items() if name == "uri" or name.endswith((".endpoint", "-uri"))):
+            if host := urlsplit(address).hostname:
+                check_host(host)
         self._errors = _Errors(given)
         name = read_options(self.settings, self.config).text("iceberg.catalog")
         try:

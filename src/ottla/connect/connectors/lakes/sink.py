@@ -19,6 +19,7 @@ from ottla.connect.connector import Problem, Sink
 from ottla.connect.connectors.known_options import setting_of
 from ottla.connect.connectors.lakes.changes import Changes, KeyOf, Words, inserted, tombstone, upserted
 from ottla.connect.connectors.lakes.columns import LakeTypes
+from ottla.connect.connectors.renamed_topics import renamed_topics
 from ottla.connect.data.records import Records
 from ottla.connect.errors import ConnectError, DataError, Retriable
 from ottla.connect.options import InvalidOption
@@ -117,16 +118,15 @@ class LakeSink(Sink):
     def put(self, batches: Sequence[Records], positions: Mapping[TopicPartition, int]) -> None:
         records: dict[str, list[Records]] = {}
         moved: dict[str, dict[TopicPartition, int]] = {}
-        topics = {partition.topic for partition in positions}
         for partition, position in positions.items():
             if self._left.get(partition) != position:
                 moved.setdefault(self._rules.table.replace(TOPIC, partition.topic), {})[partition] = position
+        for renamed in renamed_topics(batches, positions, self.context.places) if TOPIC in self._rules.table else ():
+            raise ConnectError(
+                f"a transform has renamed a topic to {renamed}: with {TOPIC} in the table's name, a table has "
+                "the rows and positions of one topic; leave the topic's name, or name one table for all"
+            )
         for whole in batches:
-            if TOPIC in self._rules.table and whole.topic not in topics:
-                raise ConnectError(
-                    f"a transform has renamed a topic to {whole.topic}: with {TOPIC} in the table's name, a table has "
-                    "the rows and positions of one topic; leave the topic's name, or name one table for all"
-                )
             for one in self._unwrapped(whole):
                 records.setdefault(self._rules.table.replace(TOPIC, whole.topic), []).append(one)
         changes = {

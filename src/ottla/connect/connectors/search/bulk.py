@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+from ottla.connect.connectors.web.client import for_people
 from ottla.connect.errors import Retriable
 
 PATH: Final = "_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason"
@@ -57,18 +58,18 @@ class Item(NamedTuple):
     reason: str
 
 
-def outcomes(reply: bytes, actions: Sequence[Action]) -> list[Item]:
-    """What became of each action. Raises `Retriable` for what is no reply to them."""
+def outcomes(reply: bytes, actions: Sequence[Action], secrets: Sequence[str] = ()) -> list[Item]:
+    """What became of each action; reasons are without secrets. Raises `Retriable` for what is no reply to them."""
     try:
         said = json.loads(reply)
         items = said["items"] if said.get("items") is not None or actions else []
-        found = [_outcome(item, action) for item, action in zip(items, actions, strict=True)]
+        found = [_outcome(item, action, secrets) for item, action in zip(items, actions, strict=True)]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise Retriable(f"the server's reply to _bulk is none: {type(error).__name__}: {error}") from None
     return found
 
 
-def _outcome(item: Any, action: Action) -> Item:
+def _outcome(item: Any, action: Action, secrets: Sequence[str]) -> Item:
     said = item[action.kind]
     status = said["status"]
     if isinstance(status, bool) or not isinstance(status, int):
@@ -77,7 +78,7 @@ def _outcome(item: Any, action: Action) -> Item:
     if error is None and (200 <= status < 300 or (status == 404 and action.kind == "delete")):
         return Item(Outcome.DONE, "")
     kind, reason = ("", str(error)) if not isinstance(error, dict) else (error.get("type"), error.get("reason"))
-    text = f"{kind}: {reason} ({status})"
+    text = f"{for_people(f'{kind}: {reason}', secrets)} ({status})"
     if status == 409:
         # The same record or a newer one is there. An update without a version met another writer, and comes again.
         return Item(Outcome.LATER if action.version is None else Outcome.DONE, text)

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from time import sleep
 from typing import Any, ClassVar, Final, NamedTuple
+from urllib.parse import quote
 
 from ottla.base.ids import TopicPartition
 from ottla.config.bounds import OneOf, at_least
@@ -33,6 +34,8 @@ from ottla.connect.options import InvalidOption, read_options
 _REPLY_BYTES: Final = 64 << 20
 _LONGEST_ID: Final = 512
 _LONGEST_INDEX: Final = 255
+_NO_INDEX: Final = frozenset('\\/*?"<>| ,#:') | {chr(code) for code in (*range(32), 127)}
+"""Characters that no index has."""
 _TYPES: Final = {
     Type.INT8: "byte",
     Type.INT16: "short",
@@ -118,12 +121,15 @@ class SearchSink(Sink):
         places, positions = self.context.places(records), records.position.to_pylist()
         keys = rows_of(records.key) if isinstance(records.key, Column) else list(records.key.values)
         index = index_of(records.topic)
+        problem = wrong_index(index)
         by_key = not (self._rules.key_ignored or records.topic in self._rules.key_ignored_topics)
         kind = "update" if self._rules.method == "upsert" else "index"
         refused: list[Refusal] = []
         for row, document in enumerate(texts_of(records.value, self._json)):
             place = places[row]
             try:
+                if problem is not None:
+                    raise DataError(problem)
                 if isinstance(document, DataError):
                     raise document
                 if document is None:
@@ -154,14 +160,15 @@ class SearchSink(Sink):
         """That the index is there; made with a mapping for the values' schema unless that is ignored."""
         if index in self._known:
             return
-        reply = self._ask("HEAD", index)
+        path = quote(index, safe="")
+        reply = self._ask("HEAD", path)
         if reply.status == 404:
             column, topic = records.value, records.topic
             ignored = self._rules.schema_ignored or topic in self._rules.schema_ignored_topics
             about: dict[str, Any] = {}
             if not ignored and isinstance(column, Column) and column.schema.type is Type.STRUCT:
                 about = {"mappings": mapping_of(column.schema)}
-            reply = self._ask("PUT", index, json.dumps(about).encode(), "application/json")
+            reply = self._ask("PUT", path, json.dumps(about).encode(), "application/json")
             if reply.status == 400 and b"resource_already_exists_exception" in reply.body:
                 reply = reply._replace(status=200)
         if not reply.is_good:
@@ -194,7 +201,7 @@ class SearchSink(Sink):
                 return
             if not reply.is_good:
                 raise ConnectError(f"connection.url: {reply.shown()}")
-            found = outcomes(reply.body, actions)
+            found = outcomes(reply.body, actions, reply.secrets)
             for item in found:
                 if item.outcome is Outcome.BROKEN:
                     raise ConnectError(f"connection.url: {reply.url} refuses to write: {item.reason}")
@@ -270,6 +277,14 @@ def index_of(topic: str) -> str:
     if index.startswith(("-", "_")):
         index = index[1:]
     return {".": "dot", "..": "dotdot"}.get(index, index)
+
+
+def wrong_index(index: str) -> str | None:
+    """Why there can be no such index: a transform may make topics of what is in records, and the index is a part of
+    paths that are asked for."""
+    if not index or index in (".", "..") or index[0] in "-_+" or not _NO_INDEX.isdisjoint(index):
+        return f"there can be no index {index!r}: change the topic's name with a transform"
+    return None
 
 
 def mapping_of(schema: Schema) -> dict[str, Any]:

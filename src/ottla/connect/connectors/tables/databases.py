@@ -29,6 +29,7 @@ from ottla.connect.errors import ConnectError, Retriable
 _DEBEZIUM: Final = "io.debezium."
 _EPOCH: Final = datetime(1970, 1, 1)
 _QUESTION: Final = "\0"
+_DAY: Final = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options")
 
 
@@ -256,7 +257,7 @@ class SQLite(Database):
         return types.get(schema.type, "INTEGER")
 
     def _many(self, statement: str, batch: Any) -> int:
-        columns = [_python(column) for column in batch.columns]
+        columns = [_python(*one) for one in zip(batch.schema.names, batch.columns, strict=True)]
         try:
             return self._connection.executemany(statement, zip(*columns, strict=True)).rowcount
         except sqlite3.Error as error:
@@ -324,13 +325,28 @@ def _wide(type: str) -> str:
     return "double precision" if kind.startswith(("real", "float", "double")) else kind
 
 
-def _python(column: Any) -> list[Any]:
-    """Values as sqlite3 takes them."""
+def _python(name: str, column: Any) -> list[Any]:
+    """Values as sqlite3 takes them. Raises `ConnectError` for a date or a time that ISO 8601 does not have."""
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
-        return [None if one is None else one.isoformat() for one in column.to_pylist()]
+        if pa.types.is_time(kind) and any(
+            not 0 <= one < _DAY[kind.unit] for one in comparable(column) if one is not None
+        ):
+            raise ConnectError(f"column {name}: a time is not within a day")
+        try:
+            return [None if one is None else one.isoformat() for one in column.to_pylist()]
+        except (OverflowError, ValueError) as error:
+            raise ConnectError(f"column {name}: a date is not within the years 1 to 9999: {error}") from None
     if pa.types.is_decimal(kind):
         return [None if one is None else str(one) for one in column.to_pylist()]
+    return column.to_pylist()  # type: ignore[no-any-return]  # pyarrow ships no types
+
+
+def comparable(column: Any) -> list[Any]:
+    """Values that are the same if they are: of dates and times the numbers, which may be beyond Python's years."""
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
+        column = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
     return column.to_pylist()  # type: ignore[no-any-return]  # pyarrow ships no types
 
 
@@ -351,17 +367,21 @@ class PostgreSQL(Database):
                 f"{setting}: PostgreSQL needs psycopg: pip install 'psycopg[binary]' ({error})"
             ) from error
         self._psycopg = psycopg
-        parts = urlsplit(url.removeprefix("jdbc:"))
+        try:
+            parts = urlsplit(url.removeprefix("jdbc:"))
+            port = parts.port or 5432
+        except ValueError as error:
+            raise ConnectError(f"{setting}: it must be jdbc:postgresql://HOST:PORT/DATABASE: {error}") from None
         if not parts.hostname or len(parts.path) < 2:
             raise ConnectError(f"{setting}: it must be jdbc:postgresql://HOST:PORT/DATABASE")
         given = dict(parse_qsl(parts.query))
         self.catalogue = unquote(parts.path[1:])
-        self.place = f"PostgreSQL {parts.hostname}:{parts.port or 5432}/{self.catalogue}"
+        self.place = f"PostgreSQL {parts.hostname}:{port}/{self.catalogue}"
         known: dict[str, Any] = {name: given[name] for name in _PASSED_ON if name in given}
         try:
             self._connection = psycopg.connect(
                 host=parts.hostname,
-                port=parts.port or 5432,
+                port=port,
                 dbname=self.catalogue,
                 user=user or given.get("user"),
                 password=password or given.get("password"),
@@ -395,7 +415,9 @@ class PostgreSQL(Database):
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
-            cursor = self._connection.execute(_marked(statement), parameters or None)
+            # Without parameters there are no marks: a name or a default may have a question mark in it.
+            asked = _marked(statement) if parameters else statement.replace(_QUESTION, "?")
+            cursor = self._connection.execute(asked, parameters or None)
             return cursor.fetchall() if cursor.description else []
         except self._psycopg.Error as error:
             raise self._raised(error) from error

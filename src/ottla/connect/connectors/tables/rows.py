@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from ottla.connect.connectors.tables.databases import NewColumn
+from ottla.connect.connectors.tables.databases import NewColumn, comparable
 from ottla.connect.data.arrow import to_arrow
 from ottla.connect.data.columns import Column
 from ottla.connect.data.records import Records
@@ -125,7 +125,7 @@ def last_of_each(rows: Rows) -> Rows:
     keys = rows.keys
     if not keys or rows.batch.num_rows < 2:
         return rows
-    seen = list(zip(*(rows.batch.column(name).to_pylist() for name in keys), strict=True))
+    seen = list(zip(*(comparable(rows.batch.column(name)) for name in keys), strict=True))
     last = {key: number for number, key in enumerate(seen)}
     if len(last) == len(seen):
         return rows

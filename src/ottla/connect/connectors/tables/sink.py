@@ -22,7 +22,14 @@ from ottla.config.bounds import OneOf, at_least
 from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, REQUIRED, Flag, Int, List, Secret, Setting, Text
 from ottla.connect.connector import Problem, Sink
 from ottla.connect.connectors.known_options import refuse_unknown, setting_of
-from ottla.connect.connectors.tables.databases import Database, NewColumn, Table, check_database, open_database
+from ottla.connect.connectors.tables.databases import (
+    Database,
+    NewColumn,
+    Table,
+    check_database,
+    comparable,
+    open_database,
+)
 from ottla.connect.connectors.tables.rows import KeyRule, Rows, joined, last_of_each, rows_to_delete, rows_to_write
 from ottla.connect.data.records import Records
 from ottla.connect.errors import ConnectError, DataError, Retriable
@@ -96,7 +103,18 @@ class TablesSink(Sink):
         )
         rules = self._rules
         self._database = open_database(rules.url, rules.user, rules.password, self.context.worker)
-        self._database.execute(_CREATE_POSITIONS)
+        self._make_positions(self._database)
+
+    def _make_positions(self, database: Database) -> None:
+        """The table of positions, if it is not there. Of two connectors that make it at once PostgreSQL fails one,
+        whatever IF NOT EXISTS says."""
+        if database.columns(POSITIONS):
+            return
+        try:
+            database.execute(_CREATE_POSITIONS)
+        except ConnectError:
+            if not database.columns(POSITIONS):
+                raise
 
     def stop(self) -> None:
         if self._database is not None:
@@ -311,10 +329,10 @@ def _run(rows: Rows, gone: Rows | None) -> _Turn:
         return rows.columns, rows, None
     last_delete: dict[Any, int] = {}
     names = gone.keys
-    keys = zip(*(gone.batch.column(name).to_pylist() for name in names), strict=True)
+    keys = zip(*(comparable(gone.batch.column(name)) for name in names), strict=True)
     for key, position in zip(keys, gone.position.to_pylist(), strict=True):
         last_delete[key] = max(position, last_delete.get(key, position))
-    written = zip(*(rows.batch.column(name).to_pylist() for name in names), strict=True)
+    written = zip(*(comparable(rows.batch.column(name)) for name in names), strict=True)
     kept = [
         place
         for place, (key, position) in enumerate(zip(written, rows.position.to_pylist(), strict=True))

@@ -27,7 +27,8 @@ _REFUSED: Final = tuple(
         "fd20:ce::254/128",
     )
 )
-_NAT64: Final = ip_network("64:ff9b::/96")
+_NAT64: Final = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
+"""The well-known prefix, and the one for a site's own use (RFC 8215), whose /96 are used in the same way."""
 
 
 class AddressRefused(ConnectError):
@@ -56,8 +57,19 @@ def _meanings(address: str) -> Iterator[IPv4Address | IPv6Address]:
             yield given.sixtofour
         if given.teredo is not None:
             yield from given.teredo
-        if given in _NAT64 or int(given) < 1 << 32:
+        if any(given in one for one in _NAT64) or int(given) < 1 << 32:
             yield low
+
+
+def check_host(host: str) -> None:
+    """For libraries that connect by themselves: no address that the name has now is refused. A name that has none is
+    theirs to fail with. Raises `AddressRefused`."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return
+    for _, _, _, _, address in found:
+        check_address(str(address[0]), host)
 
 
 def connect(host: str, port: int, timeout_s: float) -> socket.socket:

@@ -11,6 +11,8 @@ Redirects are followed where the request may be repeated as it is: a GET by any,
 Another origin gets none of the configured headers, and https never leads to http. Each hop's address is checked.
 """
 
+import base64
+import binascii
 import http.client
 import io
 import socket
@@ -38,6 +40,8 @@ _LATER: Final = (408, 425, 429)
 _MOVED: Final = (301, 302, 303, 307, 308)
 _SAME_REQUEST: Final = (307, 308)
 _SHOWN: Final = 300
+_LOOKED_THROUGH: Final = 64 << 10
+_SHORTEST_SECRET: Final = 4
 
 
 class Url(NamedTuple):
@@ -107,6 +111,26 @@ class Request:
     cuts_reply: bool = False
     """Whether a reply that is too long is cut; else it is refused."""
 
+    def secrets(self) -> tuple[str, ...]:
+        """Texts that a server may repeat, and that no message has: its own headers, what is in them behind the scheme,
+        and of basic credentials the password. The longest come first."""
+        found: set[str] = set()
+        for value in self.own_headers.values():
+            scheme, _, shown = value.partition(" ")
+            found |= {value, shown.strip()}
+            if scheme.lower() == "basic":
+                with suppress(binascii.Error, UnicodeDecodeError):
+                    found.add(base64.b64decode(shown).decode().partition(":")[2])
+        return tuple(sorted((one for one in found if len(one) >= _SHORTEST_SECRET), key=len, reverse=True))
+
+
+def for_people(text: str, secrets: Sequence[str]) -> str:
+    """What a server says, for a message: without secrets, printable, in one line, and not long."""
+    for one in secrets:
+        text = text.replace(one, "[hidden]")
+    text = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+    return f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
+
 
 class Reply(NamedTuple):
     status: int
@@ -114,6 +138,11 @@ class Reply(NamedTuple):
     """Names are in lower case. Of several with one name, joined by commas."""
     body: bytes
     url: Url
+    secrets: tuple[str, ...] = ()
+    """Those of the request."""
+
+    def __repr__(self) -> str:
+        return f"Reply({self.status} {self.url})"
 
     @property
     def is_later(self) -> bool:
@@ -126,9 +155,7 @@ class Reply(NamedTuple):
 
     def shown(self) -> str:
         """For people: the status, and the beginning of what the server says."""
-        text = " ".join(self.body[: 4 * _SHOWN].decode("utf-8", "replace").split())
-        text = "".join(letter if letter.isprintable() else "?" for letter in text)
-        said = f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
+        said = for_people(self.body[:_LOOKED_THROUGH].decode("utf-8", "replace"), self.secrets)
         return f"{self.url} answered {self.status}" + (f": {said}" if said else "")
 
 
@@ -234,7 +261,8 @@ class WebClient:
                 raise Retriable(f"{url} closed the connection: {error}") from None
             raise _Closed(f"{url} closed the connection: {error}") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise Retriable(f"no reply from {url}: {error or type(error).__name__}") from None
+            said = for_people(str(error), request.secrets()) or type(error).__name__
+            raise Retriable(f"no reply from {url}: {said}") from None
         return self._read(connection, request, reply)
 
     def _read(self, connection: http.client.HTTPConnection, request: Request, reply: http.client.HTTPResponse) -> Reply:
@@ -249,7 +277,8 @@ class WebClient:
         except TimeoutError:
             raise Retriable(f"{url} did not finish its reply in time") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise Retriable(f"the reply of {url} ends too early: {error}") from None
+            said = for_people(str(error), request.secrets())
+            raise Retriable(f"the reply of {url} ends too early: {said}") from None
         is_cut = len(body) > most
         if is_cut and not request.cuts_reply:
             raise TooLong(f"the reply of {url} has more than {most} bytes")
@@ -266,7 +295,7 @@ class WebClient:
             while len(self._kept) >= _MOST_CONNECTIONS:
                 self._kept.pop(next(iter(self._kept))).close()
             self._kept[url.origin] = connection
-        return Reply(reply.status, joined, bytes(body[:most]), url)
+        return Reply(reply.status, joined, bytes(body[:most]), url, request.secrets())
 
 
 class _Closed(Retriable):
@@ -337,7 +366,7 @@ def retry_after_s(text: str, now_s: float) -> float | None:
         return min(float(text[:9]), _LONGEST_PAUSE_S)
     try:
         moment_s = parsedate_to_datetime(text).timestamp()
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, OSError, IndexError):
         return None
     return min(max(moment_s - now_s, 0.0), _LONGEST_PAUSE_S)
 

@@ -6,6 +6,7 @@ of bytes. A request is sent until it is answered. What the status says:
     2xx                                      the records are there
     408, 425, 429, 5xx, or no reply          later: after a pause, the server's own (Retry-After) if it names one
     401, 403, 404, 405, 407                  the address or the credentials are wrong, not a record: the connector fails
+    404, 410 to a DELETE                     what its key names is gone, as it should be
     any other                                refused. Of several records each half is sent for itself, until those are
                                              found that are refused alone: they go the way of `errors.tolerance`
 
@@ -24,7 +25,7 @@ from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, REQUIRED, Flag, Int, Li
 from ottla.connect.connector import Place, Problem, Refusal, Sink
 from ottla.connect.connectors.known_options import refuse_unknown, setting_of
 from ottla.connect.connectors.value_texts import json_writer, texts_of
-from ottla.connect.connectors.web.client import Limits, Patience, Reply, Request, WebClient, parse_url, patiently
+from ottla.connect.connectors.web.client import Limits, Patience, Request, WebClient, parse_url, patiently
 from ottla.connect.connectors.web.options import (
     basic,
     credentials,
@@ -49,6 +50,8 @@ _NOT_ABOUT_RECORDS: Final = {
     405: "the method is not allowed there",
     407: "a proxy asks for credentials",
 }
+_GONE: Final = (404, 410)
+"""To a DELETE: what it asks for is so. A DELETE that comes again is answered like that."""
 _JSON: Final = "application/json"
 _ID_HEADER: Final = "Idempotency-Key"
 
@@ -223,29 +226,22 @@ class WebSink(Sink):
             cuts_reply=True,
         )
         reply = patiently(self._client, [request], rules.patience, self.context.log)
-        if reply.is_good:
+        if reply.is_good or (not contents and reply.status in _GONE):
             return
         if (why := _NOT_ABOUT_RECORDS.get(reply.status)) is not None:
-            raise ConnectError(f"{rules.url_setting}: {why}: {self._shown(reply)}")
+            raise ConnectError(f"{rules.url_setting}: {why}: {reply.shown()}")
         if len(texts) > 1:
             middle = len(texts) // 2
             self._send(texts[:middle])
             self._send(texts[middle:])
             return
-        self._refuse(texts[0], self._shown(reply))
+        self._refuse(texts[0], reply.shown())
 
     def _refuse(self, text: _Text, why: str) -> None:
         if self._rules.on_error == "fail":
             self.context.refuse([Refusal(text.position, why)])
         elif self._rules.on_error == "log":
             self.context.log.error("connector %s: %s: %s", self.context.connector, text.place, why)
-
-    def _shown(self, reply: Reply) -> str:
-        """Without credentials, which a server may repeat."""
-        text = reply.shown()
-        for value in self._rules.headers.values():
-            text = text.replace(value, "[hidden]") if len(value) > 3 else text
-        return text
 
 
 def _id_of(texts: Sequence[_Text]) -> str:
@@ -261,7 +257,13 @@ def _url_for(rules: Rules, topic: str, key: str | None) -> str:
         if not key:
             raise DataError(f"{rules.url_setting} has ${{key}}, and the record has no key")
         url = url.replace("${key}", quote(key, safe=""))
+    if url != rules.url and _climbs(url) and not _climbs(rules.url):
+        raise DataError(f"{rules.url_setting} would have a path with . or .. in it, which leads elsewhere")
     return url
+
+
+def _climbs(url: str) -> bool:
+    return not {".", ".."}.isdisjoint(url.partition("?")[0].split("/"))
 
 
 def _checked_url(text: str, setting: str) -> str:
@@ -355,10 +357,14 @@ class HttpSink(WebSink):
             _limits(options, "http.connect.timeout.ms", "http.timeout.ms"),
             _tries(options, "retries", "retry.backoff.ms"),
             _on_null(options, cls.url_setting),
-            options.text("http.id.header").strip() or None,
+            _id_header(options.text("http.id.header").strip()),
             "http.",
             most_bytes=options.integer("http.batch.bytes"),
         )
+
+
+def _id_header(name: str) -> str | None:
+    return header(name, "", "http.id.header")[0] if name else None
 
 
 def _limits(options: Values, connecting: str, asking: str) -> Limits:
@@ -523,7 +529,11 @@ class AivenHttpSink(WebSink):
             cls.url_setting,
             "POST",
             headers,
-            options.optional_text("http.headers.content.type") or "text/plain; charset=utf-8",
+            header(
+                "Content-Type",
+                options.optional_text("http.headers.content.type") or "text/plain; charset=utf-8",
+                "http.headers.content.type",
+            )[1],
             "text",
             Layout(*parts) if options.flag("batching.enabled") else SINGLE,
             options.integer("batch.max.size"),

@@ -236,7 +236,7 @@ class HttpSource(Source):
         if reply.status in _NOTHING_NEW:
             return reply, None
         if not reply.is_good:
-            raise ConnectError(f"http.url: {self._shown(reply)}")
+            raise ConnectError(f"http.url: {reply.shown()}")
         try:
             return reply, json.loads(reply.body, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
@@ -264,12 +264,6 @@ class HttpSource(Source):
             found = (resolve(item, self._key) for item in values)
             keys = [None if one is _MISSING else one for one in found]
         return without_positions(self._topic, Schemaless(tuple(keys)), Schemaless(values))
-
-    def _shown(self, reply: Reply) -> str:
-        text = reply.shown()
-        for value in self._headers.values():
-            text = text.replace(value, "[hidden]") if len(value) > 3 else text
-        return text
 
 
 def _check(config: Mapping[str, str]) -> None:
