@@ -89,7 +89,8 @@ def test_a_long_line_is_not_taken_for_the_end(run: SourceRun, file: Path) -> Non
     source = run.started()
     assert [len(line) for line in run.take(source)] == [3_000_000]
     assert not source.is_at_end()
-    assert run.take(source) == [] and source.is_at_end()
+    assert run.take(source) == []
+    assert source.is_at_end()
 
 
 @pytest.mark.parametrize("offset", [{"pos": 4}, {"position": "4"}, {"position": -1}, {"position": True}])

@@ -213,3 +213,18 @@ def test_an_unsigned_number_keeps_its_bits() -> None:
     from ottla.connect.connectors.mysql.types import _wrapped
 
     assert _wrapped(pa.array([1, 2**64 - 1, None], pa.uint64())).to_pylist() == [1, -1, None]
+
+
+def test_a_set_with_tags_is_known_by_them() -> None:
+    one = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+    assert not MySqlGtids.has_tags(f"{one}:1-3:5,\n{one}:7")
+    assert not MySqlGtids.has_tags("")
+    assert MySqlGtids.has_tags(f"{one}:1-3:nightly:1-2")
+
+
+def test_the_last_gtid_of_a_domain_is_the_last_of_the_log() -> None:
+    """Without `gtid_strict_mode` numbers need not grow. By an older one the server would send again what came since."""
+    found = MariaDbGtids("0-1-90,0-1-100")
+    found.add("0-2-50")
+    assert str(found) == "0-2-50"
+    assert str(MariaDbGtids("0-2-100,0-1-90")) == "0-2-100"

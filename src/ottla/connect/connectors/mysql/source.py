@@ -125,10 +125,19 @@ class MySqlSource(Source):
         self._begin(self._begins(stored))
 
     def _begin(self, position: Position) -> None:
-        gtids = MariaDbGtids if self._server.is_mariadb else MySqlGtids
+        if not self._server.is_mariadb and MySqlGtids.has_tags(position.gtids or ""):
+            position = position.but(gtids=None)  # of Debezium's; the file and the position will do
+        kind = MariaDbGtids if self._server.is_mariadb else MySqlGtids
+        try:
+            gtids = kind(position.gtids or "")
+        except ValueError:
+            raise ConnectError(
+                f"the stored offset has the GTIDs {position.gtids!r}, which are none of {self._database.where}: reset "
+                "the connector's offsets to begin with a snapshot"
+            ) from None
         self._changes = Changes(
             position,
-            gtids(position.gtids or ""),
+            gtids,
             self._shapes,
             self._is_captured,
             self._headers,
