@@ -5,11 +5,13 @@ import json
 import struct
 import zlib
 from functools import cache
+from logging import getLogger
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ottla.connect.connector import SourceContext
 from ottla.connect.connectors.mysql import binlog, catalogue, options
 from ottla.connect.connectors.mysql.binlog import Damaged, TableMap
 from ottla.connect.connectors.mysql.catalogue import TableFacts
@@ -17,6 +19,7 @@ from ottla.connect.connectors.mysql.changes import Changes
 from ottla.connect.connectors.mysql.envelopes import Shapes, TableShape, captured
 from ottla.connect.connectors.mysql.gtids import MariaDbGtids, MySqlGtids
 from ottla.connect.connectors.mysql.offsets import Position, place_of, resumed
+from ottla.connect.connectors.mysql.source import MySqlSource
 from ottla.connect.connectors.mysql.tables import HistoryLost, Known, version_of
 from ottla.connect.connectors.mysql.types import TypeMap
 from ottla.connect.connectors.postgres.envelopes import ContextHeaders
@@ -340,3 +343,13 @@ def test_behind_a_gtid_with_a_tag_the_offset_is_a_place() -> None:
     mysql_transaction(changes, 1200, binlog.GTID, 17)
     offset = changes.position.as_offset()
     assert (offset["file"], offset["pos"], offset.get("gtids")) == ("b.000001", 1200, None)
+
+
+def test_a_snapshot_at_each_start_leaves_a_transaction_where_it_was() -> None:
+    """Its first three events are written: from its beginning they would come again, behind newer ones."""
+    context = SourceContext("shop", getLogger("test"), lambda _: None, lambda: 0)
+    source = MySqlSource(CONFIG | {"snapshot.mode": "always"}, context)
+    stored = {"file": "b.000001", "pos": 1000, "gtids": "0-1-16", "event": 3, "ottla_transaction": "0-1-17"}
+    begins = source._begins(stored)
+    assert begins.snapshot is not None
+    assert (begins.pos, begins.event, begins.transaction) == (1000, 3, "0-1-17")

@@ -166,11 +166,8 @@ class MySqlSource(Source):
         )
         if known is not None and not known.snapshot_is_due:
             position = known.position
-            return (
-                position.but(snapshot=SnapshotState(), event=0, row=0)
-                if wants_snapshot and position.snapshot is None
-                else position
-            )
+            # In the middle of a transaction it stays there: its changes that are written do not come again.
+            return position.but(snapshot=SnapshotState()) if wants_snapshot and position.snapshot is None else position
         position = self._server.status()
         return position.but(snapshot=SnapshotState()) if wants_snapshot else position
 
