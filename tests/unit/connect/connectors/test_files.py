@@ -150,3 +150,14 @@ def test_a_put_that_dies_is_undone_by_the_next_start(tmp_path: Path, renames: in
     again.put(two, {at("t"): 2, at("t", 1): 1})
     assert [row["id"] for row in written(out, "json")] == [1, 2, 3]
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_last_line_without_its_end_is_read_if_it_is_a_whole_document_and_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    run = source(tmp_path, "json")
+    found = []
+    for content in ('{"id": 1}\n{"id": 2}', '{"id": 1}\n{"id": 2}\n{"id": ', '{"id": 1}\n{"id": 2}\n{"id": 3}\n4'):
+        path.write_text(content)
+        settled(path)
+        found.append(run.take(run.started(), 3))
+    assert found == [[{"id": 1}, {"id": 2}], [], [{"id": 3}]]
