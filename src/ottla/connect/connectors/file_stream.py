@@ -64,11 +64,11 @@ class FileStreamSource(Source):
         self._path = allowed_path(name, self.context.worker, "file")
         self._partition = {"filename": name}
         stored = self.context.offset(self._partition)
-        self._position = int(stored["position"]) if stored else 0
+        self._position = _position_of(stored)
         self._file: IO[bytes] | None = None
         self._most = self.context.max_bytes
         self._read = _FIRST_READ
-        self._is_at_end = False
+        self._is_at_end = self._has_more = False
 
     def is_at_end(self) -> bool:
         """A whole poll has found no complete line."""
@@ -79,6 +79,8 @@ class FileStreamSource(Source):
         pause_s = _FIRST_PAUSE_S
         self._is_at_end = False
         while not (found := self._lines()):
+            if self._has_more:
+                continue
             left_s = deadline_s - monotonic()
             if left_s <= 0:
                 self._is_at_end = True
@@ -102,15 +104,25 @@ class FileStreamSource(Source):
         return [SourceRecords(records, self._partition, {"position": self._position})]
 
     def _lines(self) -> list[bytes]:
-        """The lines that are complete, as many as fit."""
+        """The lines that are complete, as many as fit. `_has_more` says that there is more to look at at once."""
+        self._has_more = False
         file = self._opened()
         if file is None:
             return []
-        status = os.stat(self._path)
-        if (status.st_dev, status.st_ino) != self._identity(file):
-            self._close()  # another file has this name now; it is read from its beginning
-            self._position = 0
-            return []
+        status = os.fstat(file.fileno())
+        try:
+            named = os.stat(self._path)
+        except FileNotFoundError:
+            return []  # it is waited for
+        is_other = (named.st_dev, named.st_ino) != (status.st_dev, status.st_ino)
+        if is_other and (left := self._lines_of(file, status)):
+            return left  # what was written before another file took the name, as `logrotate` does it
+        if is_other and not self._has_more:
+            self._close()  # the other one is read from its beginning
+            self._position, self._has_more = 0, True
+        return [] if is_other else self._lines_of(file, status)
+
+    def _lines_of(self, file: IO[bytes], status: os.stat_result) -> list[bytes]:
         if status.st_size < self._position:
             self.context.log.warning("%s became shorter: it is read from its beginning", self._path)
             self._position = 0
@@ -127,6 +139,7 @@ class FileStreamSource(Source):
                         f"{self._path}: the line at byte {self._position} is longer than {self._read} bytes"
                     )
                 self._read *= 2
+                self._has_more = True
             return []
         self._position += used
         if not at_end:
@@ -141,14 +154,7 @@ class FileStreamSource(Source):
                 return None  # as Kafka's: it is waited for
             except OSError as error:
                 raise ConnectError(f"file={self._name} cannot be read: {error.strerror}") from error
-        if not self._path.exists():
-            return None
         return self._file
-
-    @staticmethod
-    def _identity(file: IO[bytes]) -> tuple[int, int]:
-        status = os.fstat(file.fileno())
-        return status.st_dev, status.st_ino
 
     def _close(self) -> None:
         if self._file is not None:
@@ -163,6 +169,17 @@ class FileStreamSource(Source):
     def validate(cls, config: Mapping[str, str]) -> Sequence[Problem]:
         topic = config.get("topic", "")
         return [("topic", "one topic is written to, and this names several")] if "," in topic else []
+
+
+def _position_of(stored: Mapping[str, Any] | None) -> int:
+    """Raises `ConnectError` for an offset that is none of this connector's."""
+    position = 0 if stored is None else stored.get("position")
+    if not isinstance(position, int) or isinstance(position, bool) or position < 0:
+        raise ConnectError(
+            f"the stored offset {stored} is none of this connector's: reset the connector's offsets to read the file "
+            "from its beginning"
+        )
+    return position
 
 
 def _complete_lines(content: bytes) -> tuple[list[bytes], int]:

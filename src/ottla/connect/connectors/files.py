@@ -304,7 +304,7 @@ def _read(format: str, open_file: Callable[[], Any], size: int, most: int) -> It
         length = 0
         with open_file() as file:
             for line in file:
-                if not line.endswith(b"\n"):
+                if not line.endswith(b"\n") and not _is_whole(line):
                     break  # it is still being written
                 if line.strip():
                     values.append(json.loads(line))
@@ -314,6 +314,14 @@ def _read(format: str, open_file: Callable[[], Any], size: int, most: int) -> It
                     values, length = [], 0
         if values:
             yield _Documents(values)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a last line without its end is a document: many programs write none. A number may have digits coming."""
+    try:
+        return isinstance(json.loads(line), dict | list | str)
+    except ValueError:
+        return False
 
 
 class FilesSink(Sink):

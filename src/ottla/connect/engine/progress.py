@@ -8,6 +8,7 @@ nothing. At the end of all that there was it is written at once: `ottla connect 
 import json
 import os
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -54,7 +55,8 @@ class Told:
         self.longest_batch_ms = max(self.longest_batch_ms, took_s * 1000)
 
     def tell(self) -> None:
-        """Writes it, if it is time to."""
+        """Writes it, if it is time to. A disk that is full, or a directory that was cleared, does not stop the data:
+        it is told again a second later."""
         now_s = monotonic()
         is_new_end = self.is_at_end and not (self._last is not None and self._last.is_at_end)
         if now_s - self._last_s < _EVERY_S and not is_new_end:
@@ -63,9 +65,11 @@ class Told:
         if now == self._last:
             return
         unfinished = self._path.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(asdict(now)))
-        os.replace(unfinished, self._path)
-        self._last, self._last_s = now, now_s
+        self._last_s = now_s
+        with suppress(OSError):
+            unfinished.write_text(json.dumps(asdict(now)))
+            os.replace(unfinished, self._path)
+            self._last = now
 
 
 def numbers(given: Any) -> dict[str, float]:

@@ -71,6 +71,35 @@ def test_a_file_that_was_replaced_is_read_from_its_beginning(run: SourceRun, fil
     assert run.take(source, 2, 0.1) == ["a much longer line than those"]
 
 
+def test_lines_that_were_written_before_a_file_was_rotated_are_read(run: SourceRun, file: Path, tmp_path: Path) -> None:
+    file.write_text("one\n")
+    source = run.started()
+    assert run.take(source) == ["one"]
+    with open(file, "a") as growing:
+        growing.write("two\nthree\n")
+    os.rename(file, tmp_path / "in.1")
+    assert run.take(source) == []
+    file.write_text("four\n")
+    assert run.take(source, 3) == ["two", "three", "four"]
+    assert list(run.offsets.values()) == [{"position": 5}]
+
+
+def test_a_long_line_is_not_taken_for_the_end(run: SourceRun, file: Path) -> None:
+    file.write_text("x" * 3_000_000 + "\n")
+    source = run.started()
+    assert [len(line) for line in run.take(source)] == [3_000_000]
+    assert not source.is_at_end()
+    assert run.take(source) == []
+    assert source.is_at_end()
+
+
+@pytest.mark.parametrize("offset", [{"pos": 4}, {"position": "4"}, {"position": -1}, {"position": True}])
+def test_an_offset_of_another_connector_is_refused(run: SourceRun, file: Path, offset: dict[str, object]) -> None:
+    run.offsets[repr([("filename", str(file))])] = offset
+    with pytest.raises(ConnectError, match="reset the connector's offsets"):
+        run.started()
+
+
 def test_long_lines_and_many_lines_arrive_whole(run: SourceRun, file: Path) -> None:
     lines = ["x" * 200_000, *(f"line {number}" for number in range(50_000))]
     file.write_text("".join(f"{line}\n" for line in lines))

@@ -230,3 +230,14 @@ def test_values_with_newlines_are_read_back_wherever_a_block_of_csv_ends(tmp_pat
     found = run.take(run.started(), 60)
     assert [int(row["id"]) for row in found] == list(range(len(found)))
     assert {row["text"] for row in found} == {"a\n7,8\nb"}
+
+
+def test_a_last_line_without_its_end_is_read_if_it_is_a_whole_document_and_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    run = source(tmp_path, "json")
+    found = []
+    for content in ('{"id": 1}\n{"id": 2}', '{"id": 1}\n{"id": 2}\n{"id": ', '{"id": 1}\n{"id": 2}\n{"id": 3}\n4'):
+        path.write_text(content)
+        settled(path)
+        found.append(run.take(run.started(), 3))
+    assert found == [[{"id": 1}, {"id": 2}], [], [{"id": 3}]]

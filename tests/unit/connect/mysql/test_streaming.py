@@ -5,18 +5,21 @@ import json
 import struct
 import zlib
 from functools import cache
+from logging import getLogger
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ottla.connect.connector import SourceContext
 from ottla.connect.connectors.mysql import binlog, catalogue, options
 from ottla.connect.connectors.mysql.binlog import Damaged, TableMap
 from ottla.connect.connectors.mysql.catalogue import TableFacts
 from ottla.connect.connectors.mysql.changes import Changes
 from ottla.connect.connectors.mysql.envelopes import Shapes, TableShape, captured
-from ottla.connect.connectors.mysql.gtids import MariaDbGtids
+from ottla.connect.connectors.mysql.gtids import MariaDbGtids, MySqlGtids
 from ottla.connect.connectors.mysql.offsets import Position, place_of, resumed
+from ottla.connect.connectors.mysql.source import MySqlSource
 from ottla.connect.connectors.mysql.tables import HistoryLost, Known, version_of
 from ottla.connect.connectors.mysql.types import TypeMap
 from ottla.connect.connectors.postgres.envelopes import ContextHeaders
@@ -295,3 +298,58 @@ def test_options_of_debeziums_history_are_taken_and_others_refused_by_name() -> 
     for name, value in (("signal.data.collection", "x"), ("include.query", "true"), ("skipped.operations", "x")):
         with pytest.raises(InvalidOption, match=name.replace(".", r"\.")):
             options.read(CONFIG | {name: value})
+
+
+SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+
+
+def mysql_changes(offset: dict[str, Any]) -> Changes:
+    read = options.read(CONFIG)
+    position = resumed(offset).position
+    shapes = Shapes(read, TypeMap(read, is_mariadb=False), "mysql")
+    gtids = MySqlGtids(position.gtids or "")
+    return Changes(
+        position, gtids, shapes, captured(read), ContextHeaders(()), lambda *_: pytest.fail("rows"), lambda *_: None
+    )
+
+
+def mysql_transaction(changes: Changes, end: int, kind: int, number: int = 0) -> None:
+    """GTID, BEGIN and XID, of a hundred bytes together."""
+    gtid = b"\1" + bytes.fromhex(SERVER.replace("-", "")) + number.to_bytes(8, "little")
+    begin = struct.pack("<IIBHH", 1, 0, 0, 0, 0) + b"\0BEGIN"
+    for at, one, body in ((40, kind, gtid), (80, binlog.QUERY, begin), (100, binlog.XID, bytes(8))):
+        size = binlog.HEAD + len(body)
+        changes.add(struct.pack("<IBIIIH", 7, one, 1, size, end - 100 + at, 0) + body)
+
+
+def test_a_set_of_gtids_grows_with_the_transactions() -> None:
+    changes = mysql_changes({"file": "b.000001", "pos": 1000, "gtids": f"{SERVER}:1-16"})
+    mysql_transaction(changes, 1100, binlog.GTID, 17)
+    assert changes.position.as_offset()["gtids"] == f"{SERVER}:1-17"
+
+
+def test_an_offset_without_gtids_does_not_begin_a_set_in_the_middle() -> None:
+    """`gtid_mode` was switched on later. By the set `…:17` the server would send the transactions 1 to 16 again."""
+    changes = mysql_changes({"file": "b.000001", "pos": 1000})
+    mysql_transaction(changes, 1100, binlog.GTID, 17)
+    offset = changes.position.as_offset()
+    assert (offset["file"], offset["pos"], offset.get("gtids")) == ("b.000001", 1100, None)
+
+
+def test_behind_a_gtid_with_a_tag_the_offset_is_a_place() -> None:
+    """By a set that does not have it, the server would send the transaction again."""
+    changes = mysql_changes({"file": "b.000001", "pos": 1000, "gtids": f"{SERVER}:1-16"})
+    mysql_transaction(changes, 1100, binlog.GTID_TAGGED)
+    mysql_transaction(changes, 1200, binlog.GTID, 17)
+    offset = changes.position.as_offset()
+    assert (offset["file"], offset["pos"], offset.get("gtids")) == ("b.000001", 1200, None)
+
+
+def test_a_snapshot_at_each_start_leaves_a_transaction_where_it_was() -> None:
+    """Its first three events are written: from its beginning they would come again, behind newer ones."""
+    context = SourceContext("shop", getLogger("test"), lambda _: None, lambda: 0)
+    source = MySqlSource(CONFIG | {"snapshot.mode": "always"}, context)
+    stored = {"file": "b.000001", "pos": 1000, "gtids": "0-1-16", "event": 3, "ottla_transaction": "0-1-17"}
+    begins = source._begins(stored)
+    assert begins.snapshot is not None
+    assert (begins.pos, begins.event, begins.transaction) == (1000, 3, "0-1-17")

@@ -2,6 +2,7 @@
 
 import random
 import struct
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from ottla.connect.connectors.mysql import binlog, chunks, json_binary, rows
 from ottla.connect.connectors.mysql.catalogue import ColumnFacts, Kind, TableFacts, column_of
 from ottla.connect.connectors.mysql.gtids import MariaDbGtids, MySqlGtids
+from ottla.connect.connectors.postgres.pgoutput import Sent
 from ottla.connect.data.rows import stored_bytes
 from ottla.connect.errors import ConnectError
 
@@ -213,3 +215,53 @@ def test_an_unsigned_number_keeps_its_bits() -> None:
     from ottla.connect.connectors.mysql.types import _wrapped
 
     assert _wrapped(pa.array([1, 2**64 - 1, None], pa.uint64())).to_pylist() == [1, -1, None]
+
+
+def test_a_set_with_tags_is_known_by_them() -> None:
+    one = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+    assert not MySqlGtids.has_tags(f"{one}:1-3:5,\n{one}:7")
+    assert not MySqlGtids.has_tags("")
+    assert MySqlGtids.has_tags(f"{one}:1-3:nightly:1-2")
+
+
+def test_the_last_gtid_of_a_domain_is_the_last_of_the_log() -> None:
+    """Without `gtid_strict_mode` numbers need not grow. By an older one the server would send again what came since."""
+    found = MariaDbGtids("0-1-90,0-1-100")
+    found.add("0-2-50")
+    assert str(found) == "0-2-50"
+    assert str(MariaDbGtids("0-2-100,0-1-90")) == "0-2-100"
+
+
+def test_all_bytes_of_latin1_are_characters_as_a_query_gives_them() -> None:
+    """Five of them cp1252 does not have; UTF-8 that was stored as latin1 is full of them."""
+    content = bytes([0x41, 0x81, 0x8D, 0x8F, 0x90, 0x9D, 0x80, 0xE9])
+    column = values([content])
+    assert rows.texts("cp1252")(column).to_pylist() == ["A\x81\x8d\x8f\x90\x9d\u20acé"]
+
+
+def touched_key(touched: chunks.Touched, table: str, key: bytes) -> None:
+    """As a change of a row with this key."""
+    sent = [Sent(pa.array([key], pa.binary()), None)]
+    shape = SimpleNamespace(facts=TableFacts("shop", table, (), ("id",), True), key_places=lambda: [0])
+    touched.add(shape, SimpleNamespace(before=None, after=sent))  # type: ignore[arg-type]
+
+
+def test_a_change_of_a_table_whose_chunks_come_later_is_remembered_where_it_may_not_show_yet() -> None:
+    """MySQL sends a transaction before others see it: the first chunk of the next table may have the older row."""
+    touched = chunks.Touched(chunks.KEPT_S)
+    touched.begin("shop.one", (1, 100))
+    touched_key(touched, "two", b"7")
+    touched.begin("shop.two", (1, 200))
+    keys = pa.array([b"6", b"7"], pa.binary())
+    assert touched.kept(keys).to_pylist() == [True, False]
+    touched.begin("shop.one", (1, 300))
+    assert touched.kept(keys) is None
+
+
+def test_mariadb_which_says_what_a_chunk_shows_needs_the_keys_of_its_own_table() -> None:
+    touched = chunks.Touched()
+    touched.begin("shop.one", (1, 100))
+    touched_key(touched, "two", b"7")
+    touched.begin("shop.two", (1, 200))
+    assert touched.since == (1, 200)
+    assert touched.kept(pa.array([b"7"], pa.binary())) is None

@@ -1,12 +1,15 @@
 """Streaming without a network: messages of pgoutput in, records and offsets out."""
 
 import random
+from logging import getLogger
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from ottla.connect.connector import SourceContext
 from ottla.connect.connectors.postgres import chunks, options
 from ottla.connect.connectors.postgres.catalogue import ColumnFacts, PgType, TableFacts, Types
 from ottla.connect.connectors.postgres.changes import HEAD, Changes
@@ -14,6 +17,7 @@ from ottla.connect.connectors.postgres.defaults import default_of
 from ottla.connect.connectors.postgres.envelopes import Shapes, captured, context_headers
 from ottla.connect.connectors.postgres.offsets import Position, Resumed, Visible, lsn_of, lsn_text, resumed
 from ottla.connect.connectors.postgres.pgoutput import Relation, Sent, split
+from ottla.connect.connectors.postgres.source import PostgresSource
 from ottla.connect.connectors.postgres.types import TypeMap
 from ottla.connect.data.columns import Column
 from ottla.connect.data.rows import rows_of
@@ -404,3 +408,16 @@ def test_topics_and_schemas_have_names_that_are_allowed() -> None:
     shapes = Shapes(read, TypeMap(read, TYPES), "d")
     assert shapes.topic("We ird", "Ta-ble.x") == "shop.We_ird.Ta-ble.x"
     assert shapes.schema_name("shop.We_ird.Ta-ble.1x.Key") == "shop.We_ird.Ta_ble._1x.Key"
+
+
+def test_a_snapshot_at_each_start_leaves_a_transaction_where_it_was() -> None:
+    """Its first two changes are written: from its beginning they would come again, behind newer ones."""
+    context = SourceContext("shop", getLogger("test"), lambda _: None, lambda: 0)
+    source = PostgresSource(CONFIG | {"snapshot.mode": "always"}, context)
+    slot = {"confirmed": "0/10"}
+    source._catalogue = SimpleNamespace(slot=lambda: slot, hold_slot=lambda _: None)  # type: ignore[assignment]
+    stored = {"lsn": 90, "lsn_commit": 50, "txId": 7, "messageType": "INSERT"}
+    begins = source._begin(stored | {"ottla_transaction": 120, "ottla_changes": 2}).position
+    assert begins.snapshot is not None
+    assert (begins.commit_lsn, begins.transaction, begins.changes) == (50, 120, 2)
+    assert source._begin(stored).done_xid == 7

@@ -20,7 +20,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from ottla.connect.connectors.mysql import binlog, rows
 from ottla.connect.connectors.mysql.binlog import Damaged, Event, TableMap
 from ottla.connect.connectors.mysql.envelopes import IsCaptured, Moments, Shapes, TableShape
-from ottla.connect.connectors.mysql.gtids import Gtids, MariaDbGtids
+from ottla.connect.connectors.mysql.gtids import Gtids, MariaDbGtids, MySqlGtids
 from ottla.connect.connectors.mysql.offsets import Place, Position, place_in, place_of
 from ottla.connect.connectors.postgres.envelopes import STRIDE, ContextHeaders
 from ottla.connect.connectors.postgres.pgoutput import Rows
@@ -90,8 +90,11 @@ class Changes:
         self._end: tuple[str, int, int, int] | None = None
         """The end of the last transaction, if `_position` is not there yet: most are passed on the way to another."""
         self._gtids = gtids
-        self._is_mariadb = isinstance(gtids, MariaDbGtids)
         """Of all transactions that are over, and in a DDL of the one under way."""
+        self._is_mariadb = isinstance(gtids, MariaDbGtids)
+        self._is_by_place = not self._is_mariadb and start.gtids is None
+        """Whether offsets have no set of GTIDs: one that began in the middle would say that all before it is missing.
+        """
         self._shapes = shapes
         self._is_captured = is_captured
         self._headers = headers
@@ -172,6 +175,8 @@ class Changes:
             self._table_map(event)
         elif kind in (binlog.MARIADB_GTID, binlog.GTID, binlog.ANONYMOUS_GTID):
             self._on_gtid(event)
+        elif kind == binlog.GTID_TAGGED:
+            self._by_place()
         elif kind == binlog.XID or kind == binlog.XA_PREPARE:
             self._ends(event)
             return
@@ -219,6 +224,13 @@ class Changes:
         if self._gtid.begins:
             self._begin(event, None)
 
+    def _by_place(self) -> None:
+        """A transaction of MySQL's whose GTID has a tag: the set cannot say that it is written, and a server that goes
+        by the set would send it again. So from here on the offset is a file and a position, and no set."""
+        self._gtid = binlog.Gtid(None, False)
+        self._gtids = MySqlGtids()
+        self._is_by_place = True
+
     def _begin(self, event: Event, thread: int | None) -> None:
         gtid = None if self._gtid is None else self._gtid.text
         self._now = _Transaction(gtid, None if self._gtid is None else self._gtid.commit_us, thread)
@@ -231,7 +243,7 @@ class Changes:
 
     def _ends(self, event: Event) -> None:
         """The transaction is over: this is behind its last event."""
-        if self._gtid is not None and self._gtid.text is not None:
+        if self._gtid is not None and self._gtid.text is not None and not self._is_by_place:
             self._gtids.add(self._gtid.text)
         self._gtid = self._now = self._begins = None
         self._events = self._skip = self._skip_rows = 0

@@ -139,13 +139,17 @@ def text_columns(payloads: Sequence[bytes], width: int) -> list[Any]:
 class _Window:
     since: Place
     began_s: float
-    keys: set[bytes] = field(default_factory=set)
-    is_all: bool = False
-    """The table was truncated: all its rows are meant."""
+    keys: dict[str, set[bytes]] = field(default_factory=dict)
+    """Of each table."""
+    truncated: set[str] = field(default_factory=set)
+    """Tables of which all rows are meant."""
 
 
 class Touched:
-    """Keys of the table under way that were streamed in this window, the one before, and for `kept_s` seconds."""
+    """Keys of the table under way that were streamed in this window, the one before, and for `kept_s` seconds.
+
+    With `kept_s` those of all tables: a change may be streamed while another table is under way, and be missing in
+    the first chunk of its own."""
 
     def __init__(self, kept_s: float = 0.0) -> None:
         self._kept_s = kept_s
@@ -157,7 +161,8 @@ class Touched:
         now_s = time.monotonic()
         if table != self.table:
             self.table = table
-            self._windows.clear()
+            if not self._kept_s:
+                self._windows.clear()
         while len(self._windows) > 1 and self._windows[1].began_s < now_s - self._kept_s:
             self._windows.popleft()
         self._windows.append(_Window(place, now_s))
@@ -169,19 +174,22 @@ class Touched:
 
     def add(self, shape: TableShape, changes: Rows | None) -> None:
         """Changes that were streamed."""
-        if shape.facts.full_name != self.table or not self._windows:
+        name = shape.facts.full_name
+        if not (self._kept_s or name == self.table) or not self._windows or not shape.facts.key:
             return
         window = self._windows[-1]
         if changes is None:
-            window.is_all = True
+            window.truncated.add(name)
             return
+        keys = window.keys.setdefault(name, set())
         for sent in (changes.before, changes.after):
             if sent:
-                window.keys.update(key_texts(sent, shape.key_places()).to_pylist())
+                keys.update(key_texts(sent, shape.key_places()).to_pylist())
 
     def kept(self, keys: Any) -> Any:
         """Which rows of a chunk, by their keys' texts, are written; None is all."""
-        if any(window.is_all for window in self._windows):
+        table = self.table or ""
+        if any(table in window.truncated for window in self._windows):
             return pa.array(np.zeros(len(keys), bool))
-        gone = set[bytes]().union(*(window.keys for window in self._windows))
+        gone = set[bytes]().union(*(window.keys.get(table, ()) for window in self._windows))
         return pc.invert(pc.is_in(keys, pa.array(list(gone), pa.binary()))) if gone else None

@@ -218,7 +218,9 @@ class Server:
     def at(self, file: str, position: int, *, executed: str = "") -> Position:
         """A place with its GTIDs."""
         if not self.is_mariadb:
-            return Position(file, position, str(MySqlGtids(executed)) or None)
+            # Without a set of GTIDs, the file and the position say where to go on.
+            gtids = None if MySqlGtids.has_tags(executed) else str(MySqlGtids(executed)) or None
+            return Position(file, position, gtids)
         ((gtids,),) = self.rows("SELECT BINLOG_GTID_POS(%s, %s)", file, position)
         return Position(file, position, str(MariaDbGtids(gtids or "")) or None)
 

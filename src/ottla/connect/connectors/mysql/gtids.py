@@ -17,21 +17,31 @@ class MariaDbGtids:
         self._last: dict[int, tuple[int, int]] = {}
         """Domain to sequence and server."""
         for part in text.replace("\n", "").split(","):
-            if part.strip():
-                self.add(part.strip())
+            if not part.strip():
+                continue
+            domain, server, sequence = map(int, part.strip().split("-"))
+            # Debezium's sets may have several of a domain, in any order: the highest counts.
+            self._last[domain] = max(self._last.get(domain, (0, 0)), (sequence, server))
 
     def add(self, gtid: str) -> None:
-        """A later one of its domain takes its place. Debezium's sets may have several of a domain: the last counts."""
+        """The next of the log takes the place of the last of its domain. It need not have a higher number: without
+        `gtid_strict_mode` servers that write to one domain may count as they like, and the log's order is the truth."""
         domain, server, sequence = map(int, gtid.split("-"))
-        if sequence >= self._last.get(domain, (0, 0))[0]:
-            self._last[domain] = sequence, server
+        self._last[domain] = sequence, server
 
     def __str__(self) -> str:
         return ",".join(f"{domain}-{server}-{sequence}" for domain, (sequence, server) in sorted(self._last.items()))
 
 
 class MySqlGtids:
-    """Intervals of each server, both ends included."""
+    """Intervals of each server, both ends included. Tags (`3e11fa47-…:1-5:nightly:1-3`, since MySQL 8.3) are not
+    understood: see `has_tags`."""
+
+    @staticmethod
+    def has_tags(text: str) -> bool:
+        """Whether a server's set has transactions whose GTIDs have tags."""
+        parts = (interval for part in text.split(",") for interval in part.strip().split(":")[1:])
+        return any(not interval.strip()[:1].isdigit() for interval in parts)
 
     def __init__(self, text: str = "") -> None:
         self._intervals: dict[str, list[tuple[int, int]]] = {}

@@ -125,10 +125,19 @@ class MySqlSource(Source):
         self._begin(self._begins(stored))
 
     def _begin(self, position: Position) -> None:
-        gtids = MariaDbGtids if self._server.is_mariadb else MySqlGtids
+        if not self._server.is_mariadb and MySqlGtids.has_tags(position.gtids or ""):
+            position = position.but(gtids=None)  # of Debezium's; the file and the position will do
+        kind = MariaDbGtids if self._server.is_mariadb else MySqlGtids
+        try:
+            gtids = kind(position.gtids or "")
+        except ValueError:
+            raise ConnectError(
+                f"the stored offset has the GTIDs {position.gtids!r}, which are none of {self._database.where}: reset "
+                "the connector's offsets to begin with a snapshot"
+            ) from None
         self._changes = Changes(
             position,
-            gtids(position.gtids or ""),
+            gtids,
             self._shapes,
             self._is_captured,
             self._headers,
@@ -157,11 +166,8 @@ class MySqlSource(Source):
         )
         if known is not None and not known.snapshot_is_due:
             position = known.position
-            return (
-                position.but(snapshot=SnapshotState(), event=0, row=0)
-                if wants_snapshot and position.snapshot is None
-                else position
-            )
+            # In the middle of a transaction it stays there: its changes that are written do not come again.
+            return position.but(snapshot=SnapshotState()) if wants_snapshot and position.snapshot is None else position
         position = self._server.status()
         return position.but(snapshot=SnapshotState()) if wants_snapshot else position
 

@@ -225,7 +225,9 @@ class PostgresSource(Source):
             lsn = lsn_of(slot["confirmed"])
             begins = Resumed(Position(lsn, lsn))
         if wants_snapshot:
-            return Resumed(Position(begins.position.commit_lsn, begins.position.lsn, snapshot=SnapshotState()))
+            # In the middle of a transaction it stays there: its changes that are written do not come again.
+            position = begins.position.but(snapshot=SnapshotState(), after_snapshot=False, seen={})
+            return replace(begins, position=position)
         return begins
 
     def _open_stream(self) -> None:
