@@ -12,6 +12,7 @@ import pytest
 
 import ottla
 from ottla.connect.engine import SparkEngine
+from ottla.connect.engine.session import activate
 from ottla.connect.engine_port import ConnectorSpec
 from ottla.testing import Broker
 from tests.spark.connect.scene import Listener, SourceScene, make_topic
@@ -26,6 +27,8 @@ def engine(spark: "SparkSession") -> Iterator[SparkEngine]:
     made = SparkEngine({})
     yield made
     made.close()
+    activate(spark)
+    assert spark.conf.get("spark.sql.streaming.numRecentProgressUpdates") == "100", "connectors have their own settings"
 
 
 @pytest.fixture
@@ -126,9 +129,7 @@ def test_a_planner_that_is_killed_is_started_again_and_nothing_is_lost(
     listener.wait_for("stopped")
 
 
-def test_how_far_a_source_is_shows_in_its_query_and_to_the_worker(
-    engine: SparkEngine, spark: "SparkSession", scene: SourceScene
-) -> None:
+def test_how_far_a_source_is_shows_in_its_query_and_to_the_worker(engine: SparkEngine, scene: SourceScene) -> None:
     listener = Listener()
     scene.append("one", "two", "three")
     assert engine.progress(scene.name) is None
@@ -140,7 +141,7 @@ def test_how_far_a_source_is_shows_in_its_query_and_to_the_worker(
     assert (progress.read, progress.written, progress.under_way, progress.batches) == (3, 3, 0, 1)
     assert progress.lag_s is not None
     assert progress.longest_batch_ms > 0
-    (query,) = [one for one in spark.streams.active if (one.name or "").startswith(f"{scene.name} ")]
+    (query,) = [one for one in engine.session.get().streams.active if (one.name or "").startswith(f"{scene.name} ")]
 
     def shown() -> Any:
         return query.lastProgress and json.loads(query.lastProgress["sources"][0]["latestOffset"] or "null")

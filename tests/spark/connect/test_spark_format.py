@@ -16,6 +16,7 @@ from ottla.connect.connectors.spark_format import SparkSink, check_path, format_
 from ottla.connect.engine import SparkEngine, source_writer
 from ottla.connect.engine.failures import TakenOver
 from ottla.connect.engine.run import Run, new_run
+from ottla.connect.engine.session import activate
 from ottla.connect.engine.spark_formats import FormatWriter, partition_of, stored_offset, write_frame
 from ottla.connect.engine_port import ConnectorSpec
 from ottla.connect.errors import ConnectError
@@ -34,6 +35,8 @@ def engine(spark: "SparkSession") -> Iterator[SparkEngine]:
     made = SparkEngine({})
     yield made
     made.close()
+    activate(spark)
+    assert spark.conf.get("spark.sql.streaming.numRecentProgressUpdates") == "100", "connectors have their own settings"
 
 
 class Scene:

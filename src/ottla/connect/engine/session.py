@@ -53,26 +53,37 @@ class Session:
         self._java: Any = None
         self._closed = False
         self._is_ours = True
-        """Whether nobody else in this process had a session before."""
+        """Whether nobody else in this process had a session before; it is closed then."""
 
     def get(self) -> "SparkSession":
         """The running session; a new one if there is none, or if its Java process has ended."""
-        from pyspark import SparkContext
-
         with self._lock:
             assert not self._closed, "the engine is closed"
             if self._session is not None and self._has_ended():
                 _log.error("Spark's Java process has ended with code %s; starting another", self._java.poll())
                 self._forget()
             if self._session is None:
-                self._is_ours = SparkContext._active_spark_context is None
-                self._session = ottla.spark.session("ottla connect", master=self._master, **self._settings)
+                self._session = self._made()
                 self._java = getattr(self._session.sparkContext._gateway, "proc", None)
                 self._session.dataSource.register(ConnectDataSource)
                 if self._is_ours:
                     self._silence()
             activate(self._session)
             return self._session
+
+    def _made(self) -> "SparkSession":
+        """Where this process has a session already, one beside it: settings of connectors are not those of others."""
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        self._is_ours = SparkContext._active_spark_context is None
+        if self._is_ours:
+            return ottla.spark.session("ottla connect", master=self._master, **self._settings)
+        made = SparkSession.builder.getOrCreate().newSession()
+        for name, value in self._settings.items():
+            if name.startswith("spark.sql."):
+                made.conf.set(name, value)
+        return made
 
     def _silence(self) -> None:
         assert self._session is not None
