@@ -19,7 +19,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 # In the order in which workers take them: first what computes long, so that the end is short.
 COMPUTING := tests/property tests/golden tests/sim tests/unit tests/architecture
 # About a half of `make test-fast`.
-FIRST_HALF := $(addprefix tests/unit/,broker client log machines node)
+FIRST_HALF := $(addprefix tests/unit/,broker client connect log)
 # How long `make sim`, `make integrity` and the faults of `make chaos` go on.
 SECONDS = 60
 

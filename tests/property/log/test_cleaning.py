@@ -236,9 +236,8 @@ def check_crash(seed: int, call: int) -> None:
     check(world)
 
 
-@pytest.mark.parametrize("seeds", [range(10), range(10, 20), range(20, 30)], ids=lambda seeds: f"seeds from {seeds[0]}")
-def test_a_power_cut_at_any_moment_of_a_cleaning_loses_nothing(seeds: range):
-    for seed, call in crash_points(seeds, every=13):
+def test_a_power_cut_at_any_moment_of_a_cleaning_loses_nothing():
+    for seed, call in crash_points(range(10), every=13):
         try:
             check_crash(seed, call)
         except BaseException as problem:

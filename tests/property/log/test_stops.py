@@ -192,7 +192,7 @@ def crash_after(seeds: Iterable[int], **how: Any) -> None:
         crash_in(seed, 1 << 30, survivors=12, **how)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(more, marks=pytest.mark.long) for more in (1, 2))])
 def test_a_power_cut_at_any_call_of_a_stop_loses_nothing_and_vouches_for_nothing_too_early(seed: int) -> None:
     call = 1
     while crash_in(seed, call, survivors=3):
