@@ -36,6 +36,7 @@ from ottla.connect.connectors.postgres.envelopes import (
     STRIDE,
     ContextHeaders,
     context_headers,
+    no_heartbeats,
     row_records,
     topic_name,
 )
@@ -268,19 +269,13 @@ class MySqlSource(Source):
             same = offset.get("ottla_snapshot") == self._emitted.get("ottla_snapshot")
             if offset == self._emitted or (same and not (is_due and self._changes.is_between_transactions)):
                 return []
-            found = [self._no_records()]
+            found = [no_heartbeats(self._heartbeat_topic())]
         before, self._emitted = self._emitted, offset
         self._emitted_s = now_s
         last = len(found) - 1
         return [
             SourceRecords(one, self._partition, offset if place == last else before) for place, one in enumerate(found)
         ]
-
-    def _no_records(self) -> Records:
-        key = column_of(HEARTBEAT_KEY, [])
-        empty = pa.array([], pa.int64())
-        topic = self._heartbeat_topic()
-        return Records(topic, key, column_of(HEARTBEAT_VALUE, []), empty, empty, pa.array([], pa.int32()))
 
     def _receive(self, deadline_s: float) -> None:
         """Reads the stream: until there is something to give and nothing more is there, or it is enough."""

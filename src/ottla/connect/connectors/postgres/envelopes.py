@@ -558,6 +558,13 @@ class ContextHeaders:
         )
 
 
+def no_heartbeats(topic: str) -> Records:
+    """No record: what carries an offset that moved while there was nothing to write."""
+    empty = pa.array([], pa.int64())
+    key, value = column_of(HEARTBEAT_KEY, []), column_of(HEARTBEAT_VALUE, [])
+    return Records(topic, key, value, empty, empty, pa.array([], pa.int32()))
+
+
 def context_headers(prefix: str, run_id: str, connector: str = "postgresql") -> ContextHeaders:
     named_so = "__debezium.context."
     return ContextHeaders(

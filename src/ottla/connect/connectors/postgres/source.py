@@ -42,6 +42,7 @@ from ottla.connect.connectors.postgres.envelopes import (
     TableShape,
     captured,
     context_headers,
+    no_heartbeats,
     row_records,
     topic_name,
 )
@@ -317,7 +318,7 @@ class PostgresSource(Source):
             if all(offset.get(key) == emitted.get(key) for key in ("ottla_snapshot", "ottla_incremental")):
                 return []
             # The snapshot went on, and all rows of the chunk were dropped: only the offset is written.
-            found = [self._no_records()]
+            found = [no_heartbeats(self._heartbeat_topic())]
         before, self._emitted = self._emitted, offset
         assert before is not None
         self._all_is_durable = False
@@ -325,12 +326,6 @@ class PostgresSource(Source):
         return [
             SourceRecords(one, self._partition, offset if place == last else before) for place, one in enumerate(found)
         ]
-
-    def _no_records(self) -> Records:
-        key = column_of(HEARTBEAT_KEY, [])
-        empty = pa.array([], pa.int64())
-        topic = self._heartbeat_topic()
-        return Records(topic, key, column_of(HEARTBEAT_VALUE, []), empty, empty, pa.array([], pa.int32()))
 
     def _receive(self, deadline_s: float) -> None:
         """Reads the stream: until there is something to give and nothing more is there, or it is enough."""
