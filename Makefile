@@ -45,13 +45,13 @@ demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed hal
 
 # Two processes with a half each, not workers that share the tests: every worker would collect all of them, for 20 s.
 quick = $(BIN)/pytest -m 'not slow and not long and not interop' $(1)
-test-fast: $(VENV)/.unit ## the first run: the tests that need no Spark and little time (two minutes on two cores, set-up included)
+test-fast: $(VENV)/.unit ## the first run: the tests that need no Spark and little time (some minutes on two cores, set-up included)
 	$(say) "pytest tests/unit, in two halves; the output of the second comes afterwards"
 	@$(call quick,$(filter-out $(FIRST_HALF),$(wildcard tests/unit/*))) > $(VENV)/second-half.log 2>&1 & second=$$!; \
 	  $(call quick,$(FIRST_HALF)); first=$$?; \
 	  wait $$second; ended=$$?; cat $(VENV)/second-half.log; test $$first = 0 -a $$ended = 0
 
-test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (fifteen minutes on two cores, and twelve for those of Spark; the long run is `make fuzz`)
+test: $(VENV)/.test $(VENV)/.rewritten ## run the tests (twenty minutes on two cores, and twenty for those of Spark; the long run is `make fuzz`)
 	$(say) "pytest, and beside it pytest tests/clients tests/cluster, whose output comes afterwards"
 	@$(BIN)/pytest -n $(JOBS) $(BY_FILE) tests/clients tests/cluster > $(VENV)/clients.log 2>&1 & waiting=$$!; \
 	  $(BIN)/pytest -n auto $(BY_FILE) $(COMPUTING); computed=$$?; \
