@@ -133,7 +133,9 @@ bench-connect: $(VENV)/.test ## connectors beside Debezium on Kafka Connect, and
 
 fuzz: $(VENV)/.test $(VENV)/.rewritten ## the long run: many more cases of the fuzz and crash tests
 	$(say) "pytest -m long"
-	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 -m long
+	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 -m long --ignore tests/property
+	$(say) "pytest tests/property, long ones too, with examples that make test does not draw"
+	@$(BIN)/pytest -n $(JOBS) --maxschedchunk 1 -m 'not interop' tests/property
 
 interop: $(VENV)/.interop ## run beside Apache Kafka (needs Java and Maven; half an hour on two cores)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "make interop needs java and mvn on PATH"; exit 1; }
