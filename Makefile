@@ -29,6 +29,8 @@ BUILT_FROM := pyproject.toml $(wildcard setup.py) $(wildcard src/ottla/*/*.pyx s
 # uv must not fetch an interpreter: that would need more than PyPI.
 export UV_PYTHON_DOWNLOADS := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Most of what is installed is never imported: what is, Python compiles then.
+export PIP_NO_COMPILE := 1
 # Where bytecode is not kept, every worker and every node that a test starts compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -45,7 +47,8 @@ demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed hal
 
 # Two processes with a half each, not workers that share the tests: every worker would collect all of them, for 20 s.
 quick = $(BIN)/pytest -m 'not slow and not long and not interop' $(1)
-test-fast: $(VENV)/.unit ## the first run: the tests that need no Spark and little time (some minutes on two cores, set-up included)
+test-fast: $(VENV)/.made ## the first run: the tests that need no Spark and little time (some minutes on two cores, set-up included)
+	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.core $(VENV)/.unit
 	$(say) "pytest tests/unit, in two halves; the output of the second comes afterwards"
 	@$(call quick,$(filter-out $(FIRST_HALF),$(wildcard tests/unit/*))) > $(VENV)/second-half.log 2>&1 & second=$$!; \
 	  $(call quick,$(FIRST_HALF)); first=$$?; \
@@ -188,7 +191,12 @@ $(VENV)/.core: $(VENV)/.made $(BUILT_FROM)
 	@$(call install,--editable '$(IN_PLACE)')
 	@touch $@
 
-$(VENV)/.unit $(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.dist $(VENV)/.docs $(VENV)/.interop: $(VENV)/.%: $(VENV)/.core
+# Without .core: packages are fetched while the compiler works. The two install nothing that is the same.
+$(VENV)/.unit: $(VENV)/.made pyproject.toml
+
+$(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.dist $(VENV)/.docs $(VENV)/.interop: $(VENV)/.core
+
+$(VENV)/.unit $(VENV)/.test $(VENV)/.check $(VENV)/.demo $(VENV)/.bench $(VENV)/.dist $(VENV)/.docs $(VENV)/.interop: $(VENV)/.%:
 	$(say) "installing the dependency group '$*'"
 	@$(call install,--group $*)
 	@# The library of the extra `gssapi` is built with the headers of Kerberos. Where there are none, its tests are skipped.

@@ -240,6 +240,7 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> None:
     for thread in threading.enumerate():
         if thread.name == "ottla-log":  # of another test, with nothing more to do
             thread.join(10)
+    monkeypatch.setattr(log_writer, "_PATIENCE_S", 0.05)
     monkeypatch.setattr(log_writer, "_writer", log_writer._Writer())
 
 

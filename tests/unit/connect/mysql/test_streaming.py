@@ -119,6 +119,7 @@ def test_the_recorded_log_gives_the_recorded_rows() -> None:
     assert len(golden()["rows"]) > 15
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_cut_anywhere_resumes_without_loss_or_repeat() -> None:
     whole = Stream(golden()["start"])
     rows: list[Any] = []

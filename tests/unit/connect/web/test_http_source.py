@@ -94,6 +94,7 @@ def run(server: WebServer, directory: Path, way: str, **more: str) -> SourceRun:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("restarts", [False, True], ids=["one start", "a start for each poll"])
 def test_every_item_comes_once_and_those_that_are_added_later_too(tmp_path: Path, way: str, restarts: bool) -> None:

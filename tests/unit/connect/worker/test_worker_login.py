@@ -15,6 +15,8 @@ from ottla.testing.node import RunningNode
 from tests.unit.connect.worker.worker_in_a_thread import FILE_SOURCE, WorkerInAThread, wait_for
 from tests.unit.security.sasl.token_provider import Provider
 
+pytestmark = pytest.mark.slow
+
 CONFIG = {"connector.class": FILE_SOURCE, "file": "/in", "topic": "t"}
 PASSWORD = "correct horse"
 KAFKAS = "BasicAuthSecurityRestExtension"

@@ -15,6 +15,8 @@ from tests.unit.connect.worker.worker_in_a_thread import (
     wait_for,
 )
 
+pytestmark = pytest.mark.slow
+
 SOURCE = {"connector.class": FILE_SOURCE, "file": "/in.txt", "topic": "lines", "tasks.max": "1"}
 SINK = {"connector.class": FILE_SINK, "file": "/out.txt", "topics": "lines"}
 RUNNING = ("RUNNING", ["RUNNING"])

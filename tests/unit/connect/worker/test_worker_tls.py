@@ -13,6 +13,8 @@ from ottla.security.tls.issuing import Authority
 from ottla.testing.node import RunningNode
 from tests.unit.connect.worker.worker_in_a_thread import FILE_SOURCE, WorkerInAThread, wait_for
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[RunningNode]:
