@@ -11,6 +11,8 @@ from ottla.connect.engine_port import Progress
 from ottla.testing.node import RunningNode
 from tests.unit.connect.worker.worker_in_a_thread import FILE_SINK, FILE_SOURCE, WorkerInAThread, wait_for
 
+pytestmark = pytest.mark.slow
+
 LONG_S = 3600.0
 
 

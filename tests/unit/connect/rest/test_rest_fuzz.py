@@ -9,6 +9,8 @@ from ottla.testing.node import RunningNode
 from tests.unit.connect.rest.rest_fuzz import Fuzz
 from tests.unit.connect.worker.worker_in_a_thread import FILE_SOURCE, WorkerInAThread, wait_for
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[WorkerInAThread]:
