@@ -47,7 +47,7 @@ demo: $(VENV)/.demo ## a live stream through a Spark pipeline that is killed hal
 
 # Two processes with a half each, not workers that share the tests: every worker would collect all of them, for 20 s.
 quick = $(BIN)/pytest -m 'not slow and not long and not interop' $(1)
-test-fast: $(VENV)/.made ## the first run: the tests that need no Spark and little time (some minutes on two cores, set-up included)
+test-fast: $(VENV)/.made ## the first run: the tests that need no Spark and little time (two minutes on two cores, set-up included)
 	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.core $(VENV)/.unit
 	$(say) "pytest tests/unit, in two halves; the output of the second comes afterwards"
 	@$(call quick,$(filter-out $(FIRST_HALF),$(wildcard tests/unit/*))) > $(VENV)/second-half.log 2>&1 & second=$$!; \
