@@ -15,7 +15,14 @@ from ottla.client.admin.results import Outcome
 from ottla.client.admin.routing import by_coordinator, by_leader, leaders
 from ottla.client.blocking.admin import Admin
 from ottla.client.cluster.coordinators import CoordinatorKind
-from ottla.client.errors import KafkaError, OffsetOutOfRange, RetriableError, UnknownTopicOrPartition, error_for
+from ottla.client.errors import (
+    KafkaError,
+    OffsetOutOfRange,
+    RetriableError,
+    ThrottlingQuotaExceeded,
+    UnknownTopicOrPartition,
+    error_for,
+)
 from ottla.client.promise import spawn
 from ottla.config.scopes import Scope
 from ottla.config.scopes import settings as settings_of
@@ -163,6 +170,9 @@ async def _fetch(
         response = await asking.once(node_id, request, deadline, newest=_LAST_FETCH_WITH_TOPIC_NAMES)
         if response.error_code:
             raise error_for(response.error_code)
+        if not response.responses:  # as a broker answers when the client has used up its quota
+            throttled = f"the broker sent nothing of {partition} for {response.throttle_time_ms} ms: its quota is used up"
+            return {partition: ThrottlingQuotaExceeded(throttled)}
         return {partition: _fetched(partition, response.responses[0].partitions[0])}
 
     return (await asking.each("fetch", [partition], by_leader(asking, ask, deadline), deadline))[partition]
