@@ -3,6 +3,7 @@
     python bench/clients                             all of it (ten minutes)
     python bench/clients --only produce --rounds 1   parts of it
     python bench/clients --nodes ottla               without Apache Kafka, and so without Java
+    python bench/clients --before ../before          our own clients, beside those of another checkout that is built
 
 Every measurement is a process of its own, so that processor time and memory are that client's alone; rounds of the
 clients alternate, so that a slow moment of the machine hits all alike. The median of the rounds is shown. "ratio" is
@@ -12,6 +13,7 @@ ours over the other's rate, taken within each round. All clients have the same s
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +28,7 @@ sys.path[:0] = [str(HERE.parents[1])]
 from works import WORKS, Work  # noqa: E402  (beside this file)
 
 RUN_TIMEOUT_S = 180
+BEFORE = "ottla, before"
 
 
 def main() -> int:
@@ -35,23 +38,34 @@ def main() -> int:
             print(f"\n=== against {'our node' if name == 'ottla' else 'Apache Kafka'} ===", flush=True)
             for part in options.only:
                 for work in WORKS[part]:
-                    _measure(work, bootstrap, options.rounds, options.clients)
+                    _measure(work, bootstrap, options.rounds, options.clients, options.before)
     return 0
 
 
-def _measure(work: Work, bootstrap: str, rounds: int, clients: list[str]) -> None:
+def _measure(work: Work, bootstrap: str, rounds: int, clients: list[str], before: Path | None) -> None:
     print(f"\n{work.title}", flush=True)
-    chosen = [client for client in work.clients if not clients or client in clients]
+    if before is None:
+        chosen = [client for client in work.clients if not clients or client in clients]
+    else:
+        chosen = [work.ours, BEFORE]
     found: dict[str, list[dict[str, Any]]] = {client: [] for client in chosen}
     for number in range(rounds):
         for client in chosen if number % 2 == 0 else reversed(chosen):
-            found[client].append(_run(work, client, bootstrap, number))
+            if client == BEFORE:
+                found[client].append(_run(work, work.ours, bootstrap, number, before))
+            else:
+                found[client].append(_run(work, client, bootstrap, number))
     ours = found.get(work.ours, [])
     for client in chosen:
         runs = found[client]
         ratios = [mine["rate"] / theirs["rate"] for mine, theirs in zip(ours, runs, strict=False) if theirs["rate"]]
         line = "  ".join(f"{name} {median(run[name] for run in runs):>{width}}" for name, width in _columns(runs[0]))
         beside = "" if client == work.ours or not ratios else f"  ratio {median(ratios):5.2f}"
+        if client == BEFORE and "cpu_s_per_million" in runs[0]:
+            cpu = [
+                mine["cpu_s_per_million"] / theirs["cpu_s_per_million"] for mine, theirs in zip(ours, runs, strict=True)
+            ]
+            beside += f"  of its processor time {median(cpu):5.2f} ({min(cpu):.2f} to {max(cpu):.2f})"
         print(f"  {client:<24} {line}{beside}", flush=True)
 
 
@@ -61,10 +75,11 @@ def _columns(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield name, formats[name]
 
 
-def _run(work: Work, client: str, bootstrap: str, number: int) -> dict[str, Any]:
+def _run(work: Work, client: str, bootstrap: str, number: int, tree: Path | None = None) -> dict[str, Any]:
     asked = json.dumps({**work.options, "client": client, "bootstrap": bootstrap, "round": number})
     command = [sys.executable, "-W", "ignore", str(HERE / "one_run.py"), work.module, asked]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S)
+    environment = os.environ | ({"PYTHONPATH": str(tree / "src")} if tree else {})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, env=environment)
     if done.returncode:
         raise SystemExit(f"{client}: {work.title} failed\n{done.stdout}{done.stderr}")
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -91,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--nodes", nargs="+", choices=["ottla", "kafka"], default=["ottla", "kafka"])
     parser.add_argument("--clients", nargs="+", default=[], help="only these, by the names that are printed")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--before", type=Path, metavar="TREE", help="our clients beside those of this checkout alone")
     return parser
 
 
