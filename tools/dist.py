@@ -91,7 +91,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Builds a release, and tries it in empty environments.")
     parser.add_argument("--only", choices=PYTHONS, action="append", help="this version of Python alone")
     pythons = parser.parse_args().only or PYTHONS
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it, and so would our nodes
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     try:
         interpreters = {version: interpreter(version) for version in pythons}
         trials = list(built(interpreters))
