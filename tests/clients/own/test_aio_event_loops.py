@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -94,6 +95,28 @@ def test_calls_from_the_loop_of_another_thread_change_nothing(bootstrap: str, to
 
     asyncio.run(scene())
     assert values_of(bootstrap, topic, isolation_level="read_committed") == [b"within"]
+
+
+def test_a_fork_within_a_running_loop_sends_nothing(bootstrap: str, topic: str) -> None:
+    """Its memory says that the loop runs, in this very thread."""
+
+    async def scene() -> None:
+        producer, delivery = await producer_with_one_waiting(bootstrap, topic)
+        child = os.fork()
+        if child == 0:
+            try:
+                producer.send(topic, b"of the fork", partition=0).send(None)
+            except RuntimeError:
+                os._exit(0)
+            finally:
+                os._exit(1)
+        _, status = await asyncio.to_thread(os.waitpid, child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        await producer.close()
+        await delivery
+
+    asyncio.run(scene())
+    assert values_of(bootstrap, topic) == [b"first", b"second"]
 
 
 def test_a_consumer_whose_loop_is_closed_can_be_closed_and_nothing_else(bootstrap: str, topic: str) -> None:

@@ -1,15 +1,15 @@
 """The producer for asyncio: everything happens in the loop that runs when it is made, without threads."""
 
 import asyncio
-from asyncio import get_running_loop
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
-from ottla.client.errors import ClientClosed, InvalidState, KafkaError, OtherEventLoop, RequestTimedOut
+from ottla.client.errors import ClientClosed, InvalidState, KafkaError, RequestTimedOut
 from ottla.client.interceptors import Interceptors, RecordToSend
 from ottla.client.io.asyncio_world import AsyncioWorld
 from ottla.client.io.real_ports import log_problem
@@ -64,7 +64,6 @@ class Producer:
         self._is_plain = not self._serializes and not self._interceptors
         """Records go as they come, as mostly: looked at once for each of them."""
         self._io = AsyncioWorld(settings)
-        self._own_loop = self._io.loop
         self._core = ProducerCore(self._io.world, settings, _TaskWaiter(self._io))
         self._io.end_with(self, partial(_finish, self._core), partial(_stop, self._core))
         self._append = self._core.appender.append
@@ -88,8 +87,8 @@ class Producer:
 
         Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
         """
-        if get_running_loop() is not self._own_loop:
-            raise OtherEventLoop
+        if self._io.runs_in._thread_id != get_ident():
+            self._io.check()
         if not self._is_plain:
             if self._interceptors:
                 record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)

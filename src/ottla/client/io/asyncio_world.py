@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Final, TypeVar
 from warnings import warn
-from weakref import finalize
+from weakref import WeakSet, finalize
 
 from ottla.base.ports import Watcher
 from ottla.base.tcp_connect import AddressInfo, resolve
@@ -38,6 +38,16 @@ _LAST_WORK_S: Final = 10.0
 
 _unfinished: "dict[AsyncioWorld, Callable[[], None]]" = {}
 """Of clients that were dropped and have work left: what ends them."""
+
+
+class _Nowhere:
+    """What says of no thread that the loop runs there: so the loop itself is asked."""
+
+    _thread_id = None
+
+
+_NOWHERE: Final = _Nowhere()
+_worlds: "WeakSet[AsyncioWorld]" = WeakSet()
 
 
 class AsyncioTimer:
@@ -147,6 +157,13 @@ class AsyncioWorld:
         """The settings say how brokers are connected to. Raises `ConfigError` where that cannot be done."""
         loop = asyncio.get_running_loop()
         self.loop = loop
+        self.runs_in: Any = loop if isinstance(loop, asyncio.BaseEventLoop) else _NOWHERE
+        """`runs_in._thread_id` is the thread in which the loop is running now, or None if that is not known.
+
+        A quick look before `check`, for what is called for each record: in Python 3.11 `get_running_loop` asks the
+        system for the process each time, which takes longer than to append a record. A fork knows nothing.
+        """
+        _worlds.add(self)
         self._awaited: set[asyncio.Future[Any]] = set()
         self._waiting: dict[_WaitingTask, None] = {}
         self._is_closed = False
@@ -331,5 +348,12 @@ def _stop_all() -> None:
         world._stop_dropped()
 
 
+def _forget_all() -> None:
+    """In a fork, where the loops of the clients do not run."""
+    _unfinished.clear()
+    for world in _worlds:
+        world.runs_in = _NOWHERE
+
+
 atexit.register(_stop_all)
-os.register_at_fork(after_in_child=_unfinished.clear)
+os.register_at_fork(after_in_child=_forget_all)

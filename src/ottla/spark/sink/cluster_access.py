@@ -171,7 +171,9 @@ async def _fetch(
         if response.error_code:
             raise error_for(response.error_code)
         if not response.responses:  # as a broker answers when the client has used up its quota
-            throttled = f"the broker sent nothing of {partition} for {response.throttle_time_ms} ms: its quota is used up"
+            throttled = (
+                f"the broker sent nothing of {partition}: for {response.throttle_time_ms} ms the quota is used up"
+            )
             return {partition: ThrottlingQuotaExceeded(throttled)}
         return {partition: _fetched(partition, response.responses[0].partitions[0])}
 
