@@ -168,6 +168,7 @@ def try_out(trial: Trial, venv: Path) -> None:
     everywhere = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_", "OTTLA_"))
     }
+    everywhere["PIP_NO_CACHE_DIR"] = "1"  # pip keeps a wheel that it built, and would take it for the next trial
     variables = {**everywhere, "PATH": str(scripts)}
     # Only what is installed is used: neither this checkout nor programs of the machine's can help out.
     building = {**everywhere, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"} if trial.has_compiler else variables
@@ -196,9 +197,19 @@ def try_out(trial: Trial, venv: Path) -> None:
 def wheel_without_a_compiler(source: Path, venv: Path, variables: Mapping[str, str]) -> Path:
     """It is for every machine and says so by its name, and the build says what it left out."""
     directory = venv.parent / "wheels"
-    words: list[str | Path] = [venv / "bin" / "pip", "wheel", "-v", "--no-deps", "--wheel-dir", directory, source]
-    said = run(words, cwd=venv.parent, env=variables)
-    expect("the build's word of what it left out", "built WITHOUT the compiled modules" in said, True)
+    log = venv.parent / "build.log"
+    words: list[str | Path] = [
+        venv / "bin" / "pip",
+        "wheel",
+        "--log",
+        log,
+        "--no-deps",
+        "--wheel-dir",
+        directory,
+        source,
+    ]
+    run(words, cwd=venv.parent, env=variables)
+    expect("the build's word of what it left out", "built WITHOUT the compiled modules" in log.read_text(), True)
     (wheel,) = directory.iterdir()
     expect("the wheel's name", wheel.name, f"ottla-{VERSION}-py3-none-any.whl")
     return wheel
