@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ottla.base.ids import TopicPartition
@@ -66,6 +65,7 @@ class Producer:
         self._io = AsyncioWorld(settings)
         self._core = ProducerCore(self._io.world, settings, _TaskWaiter(self._io))
         self._io.end_with(self, partial(_finish, self._core), partial(_stop, self._core))
+        self._io.guard(self._core.appender)
         self._append = self._core.appender.append
         self._max_block_s = self._core.settings.max_block_ms / 1000
         self._completed = 0
@@ -87,9 +87,8 @@ class Producer:
 
         Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
         """
-        if self._io.runs_in._thread_id != get_ident():
-            self._io.check()
         if not self._is_plain:
+            self._io.check()
             if self._interceptors:
                 record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
                 topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(record)
@@ -111,6 +110,7 @@ class Producer:
         headers: Sequence[Header] | None,
         on_delivery: OnDelivery | None,
     ) -> Delivery:
+        self._io.check()
         if not self._serializes:
             value, key, headers = self._serialize(topic, value, key, headers)
         outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)

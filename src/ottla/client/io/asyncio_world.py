@@ -12,7 +12,7 @@ import atexit
 import os
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from warnings import warn
 from weakref import WeakSet, finalize
 
@@ -28,6 +28,9 @@ from ottla.client.promise import Promise
 from ottla.client.settings import ClientSettings
 from ottla.client.world import ClientWorld
 
+if TYPE_CHECKING:
+    from ottla.client.producer.append import Appender
+
 T = TypeVar("T")
 
 _NEVER = float("inf")
@@ -40,13 +43,6 @@ _unfinished: "dict[AsyncioWorld, Callable[[], None]]" = {}
 """Of clients that were dropped and have work left: what ends them."""
 
 
-class _Nowhere:
-    """What says of no thread that the loop runs there: so the loop itself is asked."""
-
-    _thread_id = None
-
-
-_NOWHERE: Final = _Nowhere()
 _worlds: "WeakSet[AsyncioWorld]" = WeakSet()
 
 
@@ -157,12 +153,7 @@ class AsyncioWorld:
         """The settings say how brokers are connected to. Raises `ConfigError` where that cannot be done."""
         loop = asyncio.get_running_loop()
         self.loop = loop
-        self.runs_in: Any = loop if isinstance(loop, asyncio.BaseEventLoop) else _NOWHERE
-        """`runs_in._thread_id` is the thread in which the loop is running now, or None if that is not known.
-
-        A quick look before `check`, for what is called for each record: in Python 3.11 `get_running_loop` asks the
-        system for the process each time, which takes longer than to append a record. A fork knows nothing.
-        """
+        self._guarded: Appender | None = None
         _worlds.add(self)
         self._awaited: set[asyncio.Future[Any]] = set()
         self._waiting: dict[_WaitingTask, None] = {}
@@ -196,6 +187,15 @@ class AsyncioWorld:
         """Raises in another loop than the one that the client was made in, and so in a fork too."""
         if asyncio.get_running_loop() is not self.loop:
             raise OtherEventLoop
+
+    def guard(self, appender: "Appender") -> None:
+        """Lets it append within the loop alone, without `check` for every record.
+
+        In Python 3.11 `get_running_loop` asks the system for the process each time, and takes longer than appending.
+        Loops that do not say in which thread they run are asked all the same, and forks know nothing of it.
+        """
+        appender.runs_in = vars(self.loop) if isinstance(self.loop, asyncio.BaseEventLoop) else {}
+        self._guarded = appender
 
     def may_finish(self) -> bool:
         """Whether a client that is being closed may still do something: not when its loop is closed.
@@ -352,7 +352,8 @@ def _forget_all() -> None:
     """In a fork, where the loops of the clients do not run."""
     _unfinished.clear()
     for world in _worlds:
-        world.runs_in = _NOWHERE
+        if world._guarded is not None:
+            world._guarded.runs_in = {}
 
 
 atexit.register(_stop_all)

@@ -3,6 +3,7 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
@@ -207,6 +208,7 @@ cdef class Appender:
     cdef readonly dict topics
     cdef object now_ns
     cdef public object send_slowly
+    cdef public dict runs_in
 
     def __init__(self, now_ns, dict topics=None):
         self.topics = {} if topics is None else topics
@@ -231,6 +233,10 @@ cdef class Appender:
         cdef Py_ssize_t key_size = -1, value_size = -1
         cdef bint sticks = False
         cdef tuple callback = None
+        if self.runs_in is not None:
+            thread = self.runs_in.get("_thread_id")
+            if thread is None or <unsigned long>thread != <unsigned long>PyThread_get_thread_ident():
+                return None
         if headers or not PyUnicode_CheckExact(topic):
             return None
         if key is not None:

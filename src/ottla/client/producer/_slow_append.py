@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Generator, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 from ottla.base.ports import Buffer
@@ -172,8 +173,9 @@ class Appender:
     """Puts a record into the open batch of its partition, if it is as simple as that.
 
     `append` returns None, and has done nothing, when it is not: a topic that is not open, a partition without an open
-    batch, a batch without room, headers, a key or value that is not `bytes`. Then `send` has `send_slowly` do it, which
-    is the owner's. The compiled twin needs no lock; this one has to be called with the client's.
+    batch, a batch without room, headers, a key or value that is not `bytes`, another thread than that of the event loop
+    `runs_in`, if there is one. Then `send` has `send_slowly` do it, which is the owner's. The compiled twin needs no
+    lock; this one has to be called with the client's.
 
     `topics` may be shared with another: a face has an appender of its own, so that what its methods hold is not held by
     the client's thread, too.
@@ -184,6 +186,8 @@ class Appender:
     def __init__(self, now_ns: Callable[[], int], topics: dict[str, OpenBatches] | None = None) -> None:
         self.topics: dict[str, OpenBatches] = {} if topics is None else topics
         self._now_ns = now_ns
+        self.runs_in: dict[str, Any] | None = None
+        """The attributes of an event loop; `_thread_id` is the thread in which it is running, or None."""
 
     def send(
         self,
@@ -212,6 +216,8 @@ class Appender:
         headers: Sequence[tuple[str, Buffer | None]] | None,
         on_delivery: OnDelivery | None,
     ) -> Delivery | None:
+        if self.runs_in is not None and self.runs_in.get("_thread_id") != get_ident():
+            return None
         open_batches = self.topics.get(topic)
         if open_batches is None or headers:
             return None
