@@ -58,15 +58,13 @@ class Producer:
     def _begin(self, settings: ClientSettings) -> None:
         settings.warn(stacklevel=4)
         self._serialize = Serializing(settings)
-        self._serializes = self._serialize.is_needed
         self._interceptors = Interceptors(settings, log_problem)
-        self._is_plain = not self._serializes and not self._interceptors
-        """Records go as they come, as mostly: looked at once for each of them."""
         self._io = AsyncioWorld(settings)
         self._core = ProducerCore(self._io.world, settings, _TaskWaiter(self._io))
         self._io.end_with(self, partial(_finish, self._core), partial(_stop, self._core))
         self._io.guard(self._core.appender)
-        self._append = self._core.appender.append
+        goes_as_it_comes = not self._serialize.is_needed and not self._interceptors
+        self._append = self._core.appender.append if goes_as_it_comes else _never_at_once
         self._max_block_s = self._core.settings.max_block_ms / 1000
         self._completed = 0
 
@@ -87,14 +85,6 @@ class Producer:
 
         Waits at most `max.block.ms`, for metadata of a topic that was not used before or for room in `buffer.memory`.
         """
-        if not self._is_plain:
-            self._io.check()
-            if self._interceptors:
-                record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
-                topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(record)
-                on_delivery = self._interceptors.acknowledging(on_delivery)
-            if self._serializes:
-                value, key, headers = self._serialize(topic, value, key, headers)
         delivery = self._append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
         if delivery is None:
             return await self._send_slowly(topic, value, key, partition, timestamp_ms, headers, on_delivery)
@@ -111,8 +101,14 @@ class Producer:
         on_delivery: OnDelivery | None,
     ) -> Delivery:
         self._io.check()
-        if not self._serializes:
-            value, key, headers = self._serialize(topic, value, key, headers)
+        if self._interceptors:
+            record = RecordToSend(topic, value, key, partition, timestamp_ms, headers)
+            topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(record)
+            on_delivery = self._interceptors.acknowledging(on_delivery)
+        value, key, headers = self._serialize(topic, value, key, headers)
+        delivery = self._core.appender.append(topic, value, key, partition, timestamp_ms, headers, on_delivery)
+        if delivery is not None:
+            return delivery
         outcome = self._core.send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
         if isinstance(outcome, Promise):
             outcome = await self._until(
@@ -307,6 +303,10 @@ class Producer:
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         await self.close()
+
+
+def _never_at_once(*_: Any) -> None:
+    """Instead of appending: for a record that is not yet what it will be."""
 
 
 def _finish(core: ProducerCore) -> Promise[Any]:
