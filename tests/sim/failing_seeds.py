@@ -116,4 +116,12 @@ FAILED_ONCE = [
         "voters",
         None,
     ),
+    FailedOnce(
+        52023,
+        3,
+        1,
+        "min.insync.replicas was lowered while nobody led, and those who were not elected stayed eligible leaders",
+        "levels",
+        None,
+    ),
 ]

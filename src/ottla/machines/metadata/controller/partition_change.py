@@ -98,7 +98,7 @@ class PartitionChange:
         if not self.with_elr:
             return
         if len(self.isr) >= self.min_insync_replicas:
-            self.elr = ()
+            self.elr = ()  # the leader acknowledges without them
             return
         # A replica that a reassignment has taken away is nobody to elect.
         candidates = ({*self.elr, *self.partition.isr} - {self.unclean_shutdown}) & set(self.replicas)
@@ -112,6 +112,7 @@ class PartitionChange:
         record.leader = leader
         if leader in self.elr:
             self.isr, self.elr = (leader,), without(self.elr, (leader,))
+            self._keep_eligible_leaders()
         if is_clean:
             return True
         record.isr = (leader,)
