@@ -124,4 +124,12 @@ FAILED_ONCE = [
         "levels",
         None,
     ),
+    FailedOnce(
+        52011,
+        3,
+        4,
+        "offsets of a transaction were committed without epochs: a leader deposed long ago had one begin anew",
+        "patient",
+        None,
+    ),
 ]

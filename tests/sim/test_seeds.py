@@ -17,6 +17,9 @@ MINUTE_MS = 60_000
 LASTING_TIMES = 5
 """How many times as long a run is whose faults last long."""
 
+LONGEST_MINUTES = 2
+"""Of a run that has failed once and is in every `make test`."""
+
 USUAL_SEEDS = (2, 7, 10)
 SEEDS = {"files": 13, "moves": 3}
 """By profile: the seed that has most to show, if it is not the first."""
@@ -52,7 +55,13 @@ def check(profile: str, nodes: int, seed: int, duration_ms: int, actors: tuple[s
     assert outcome.acknowledged > 100, "the run shows something"
 
 
-@pytest.mark.parametrize("failed", FAILED_ONCE, ids=lambda one: f"seed {one.seed}")
+@pytest.mark.parametrize(
+    "failed",
+    [
+        pytest.param(one, id=f"seed {one.seed}", marks=[pytest.mark.long] if one.minutes > LONGEST_MINUTES else [])
+        for one in FAILED_ONCE
+    ],
+)
 def test_what_has_failed_once_does_not_fail_again(failed: FailedOnce) -> None:
     check(failed.profile, failed.nodes, failed.seed, round(failed.minutes * MINUTE_MS), failed.actors)
 

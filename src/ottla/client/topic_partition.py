@@ -16,6 +16,17 @@ class OffsetAndMetadata(NamedTuple):
     """Epoch of the last record that was read, if it is known; so that a cut log is noticed (KIP-320)."""
 
 
+def with_epoch(place: OffsetAndMetadata, known: OffsetAndMetadata | None) -> OffsetAndMetadata:
+    """With the leader epoch that is known of the same offset, if it has none of its own.
+
+    Applications commit numbers. But one who goes on from an offset with an epoch is not misled by a leader that was
+    deposed before that record: its log may end earlier, which is no reason to begin anew (KIP-320).
+    """
+    if place.leader_epoch is not None or known is None or known.offset != place.offset:
+        return place
+    return place._replace(leader_epoch=known.leader_epoch)
+
+
 class OffsetAndTimestamp(NamedTuple):
     """A record that was found by its time."""
 

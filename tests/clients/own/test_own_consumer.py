@@ -13,7 +13,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from ottla import Admin, Consumer, OffsetAndMetadata, RebalanceListener, TopicPartition, aio
+from ottla import Admin, Consumer, OffsetAndMetadata, Producer, RebalanceListener, TopicPartition, aio
 from ottla.admin import NewTopic
 from ottla.errors import (
     ClientClosed,
@@ -281,6 +281,31 @@ def test_offsets_are_committed_by_hand_with_metadata_and_a_callback(broker, make
     again = consumer(group_id=topic, group_protocol=protocol)
     again.subscribe([topic])
     assert values(again, 1) == [b"c"]
+
+
+def test_a_number_that_is_committed_where_the_consumer_is_has_its_leader_epoch(broker, make_topic, consumer):
+    """So that whoever goes on from there is not misled by a leader that was deposed before (KIP-320)."""
+    topic = make_topic()
+    zero = TopicPartition(topic, 0)
+    fill(broker, topic, b"a", b"b", b"c")
+    reader = consumer(group_id=topic, enable_auto_commit=False)
+    reader.subscribe([topic])
+    assert len(read(reader, 3)) == 3
+
+    def committed() -> OffsetAndMetadata | None:
+        return reader.committed([zero])[zero]
+
+    reader.commit({zero: 3})
+    assert committed() == OffsetAndMetadata(3, "", 0)
+    reader.commit({zero: 2})
+    assert committed() == OffsetAndMetadata(2, "", None), "of another record nothing is known"
+    reader.commit({zero: OffsetAndMetadata(3, "so far")})
+    assert committed() == OffsetAndMetadata(3, "so far", 0)
+    with Producer(bootstrap_servers=broker.bootstrap, transactional_id=topic) as producer:
+        for member, expected in ((topic, None), (reader.group_metadata(), 0)):
+            with producer.transaction():
+                producer.send_offsets({zero: 3}, member)
+            eventually(committed, OffsetAndMetadata(3, "", expected))
 
 
 def test_what_was_consumed_is_committed_at_the_end(broker, make_topic, consumer):

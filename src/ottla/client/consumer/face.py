@@ -12,7 +12,7 @@ from ottla.client.consumer.group_metadata import ConsumerGroupMetadata
 from ottla.client.consumer.offsets.consumed_offsets import OnCommitted
 from ottla.client.consumer.offsets.offset_lookup import FoundOffset
 from ottla.client.errors import KafkaError
-from ottla.client.membership.member import Identity, Member, MemberSettings
+from ottla.client.membership.member import Member, MemberSettings
 from ottla.client.settings import ClientSettings
 from ottla.client.topic_partition import OffsetAndMetadata, OffsetAndTimestamp
 
@@ -67,9 +67,9 @@ def found_times(found: Mapping[TopicPartition, FoundOffset]) -> dict[TopicPartit
     }
 
 
-def group_metadata(group: tuple[str, Identity]) -> ConsumerGroupMetadata:
-    group_id, identity = group
-    return ConsumerGroupMetadata(group_id, *identity)
+def group_metadata(core: ConsumerCore) -> ConsumerGroupMetadata:
+    group_id, identity = core.group_identity()
+    return ConsumerGroupMetadata(group_id, *identity, consumed=tuple(core.offsets.consumed().items()))
 
 
 def make_member(cluster: Cluster, coordinators: Coordinators, settings: ClientSettings, bond: GroupBond) -> Member:
@@ -203,7 +203,7 @@ class ConsumerFace:
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """For `producer.send_offsets`."""
-        return self._call(lambda: group_metadata(self._core.group_identity()))
+        return self._call(lambda: group_metadata(self._core))
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         """Has the group divide its partitions anew, in the next polls."""

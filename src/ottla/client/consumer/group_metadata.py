@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
+from ottla.base.ids import TopicPartition
 from ottla.client.membership.member import NO_GENERATION
+from ottla.client.topic_partition import OffsetAndMetadata
 
 
 class ConsumerGroupMetadata(NamedTuple):
@@ -12,3 +14,5 @@ class ConsumerGroupMetadata(NamedTuple):
     generation_id: int = NO_GENERATION
     member_id: str = ""
     group_instance_id: str | None = None
+    consumed: tuple[tuple[TopicPartition, OffsetAndMetadata], ...] = ()
+    """Where the consumer is, with the leader epochs of what it has read."""

@@ -33,7 +33,7 @@ from ottla.client.producer.sequences import Sequences
 from ottla.client.producer.topic_queues import TopicQueues
 from ottla.client.promise import Promise, spawn
 from ottla.client.settings import ClientSettings
-from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo
+from ottla.client.topic_partition import OffsetAndMetadata, PartitionInfo, with_epoch
 from ottla.client.world import ClientWorld
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import InitProducerIdRequest
@@ -329,8 +329,11 @@ class ProducerCore:
     ) -> Promise[None]:
         from ottla.client.producer.transaction_requests import GroupOnly
 
+        consumed = dict(getattr(group, "consumed", ()))
         places = {
-            partition: OffsetAndMetadata(place) if isinstance(place, int) else place
+            partition: with_epoch(
+                OffsetAndMetadata(place) if isinstance(place, int) else place, consumed.get(partition)
+            )
             for partition, place in offsets.items()
         }
         transactions = self.the_transactions()

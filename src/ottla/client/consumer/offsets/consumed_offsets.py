@@ -17,7 +17,7 @@ from ottla.client.consumer.subscription import NO_EPOCH, FetchPosition, Mode, Su
 from ottla.client.errors import ClientClosed, CommitFailed, InvalidGroupId, KafkaError
 from ottla.client.membership.member import NO_GENERATION, Identity
 from ottla.client.promise import Promise, all_settled, spawn
-from ottla.client.topic_partition import OffsetAndMetadata
+from ottla.client.topic_partition import OffsetAndMetadata, with_epoch
 from ottla.client.world import ClientWorld
 
 OnCommitted = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]
@@ -54,10 +54,19 @@ class ConsumedOffsets:
         """What `commit` commits if it is given nothing else."""
         return {partition: _committable(position) for partition, position in self._subscription.consumed()}
 
+    def _with_epochs(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {partition: with_epoch(place, self._place_in(partition)) for partition, place in offsets.items()}
+
+    def _place_in(self, partition: TopicPartition) -> OffsetAndMetadata | None:
+        state = self._subscription.partitions.get(partition)
+        return None if state is None or state.position is None else _committable(state.position)
+
     async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, timeout_ms: float) -> None:
         """Done when the coordinator has them."""
         deadline_s = self._world.now_s() + timeout_ms / 1000
-        wanted = self.consumed() if offsets is None else offsets
+        wanted = self.consumed() if offsets is None else self._with_epochs(offsets)
         await self._committer_of(wanted).commit(
             wanted, deadline_s, are_held=self._while_held(wanted), is_tried_again=True
         )
@@ -80,7 +89,7 @@ class ConsumedOffsets:
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, on_committed: OnCommitted | None
     ) -> None:
         """One attempt. The callback runs in a later call of the application's."""
-        wanted = self.consumed() if offsets is None else dict(offsets)
+        wanted = self.consumed() if offsets is None else self._with_epochs(offsets)
         deadline_s = self._world.now_s() + self._settings.request_timeout_ms / 1000
         committing = spawn(self._committer_of(wanted).commit(wanted, deadline_s, are_held=self._while_held(wanted)))
         self._under_way[committing] = None

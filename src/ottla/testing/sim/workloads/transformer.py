@@ -99,7 +99,7 @@ class Transformer(Actor):
     ) -> None:
         transactions = producer.core.the_transactions()
         transaction = self.history.begin_transaction(f"{self.life_name} transformation {self._number}")
-        member = group_metadata(core.group_identity())
+        member = group_metadata(core)
         transactions.begin()
         try:
             for source in read:
