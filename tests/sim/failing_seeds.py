@@ -132,4 +132,12 @@ FAILED_ONCE = [
         "patient",
         None,
     ),
+    FailedOnce(
+        52027,
+        3,
+        1,
+        "a moment without descriptors kept a flush of the metadata log from being begun, and no other one ever was",
+        "errors",
+        None,
+    ),
 ]

@@ -6,6 +6,7 @@ import pytest
 
 from ottla.base.errors import StorageError
 from ottla.base.ids import Uuid
+from ottla.log.flush import Flush
 from ottla.machines.decision import Decision, VersionedRecord
 from ottla.machines.metadata.controller.controller import Controller
 from ottla.machines.metadata.image.delta import MetadataDelta
@@ -204,6 +205,43 @@ def test_a_flush_that_fails_refuses_everything_that_waited_for_it() -> None:
     disk.fail_from(disk.calls + 1, errno.EIO)
     node.workers.step()
     assert node.events == ["ready", ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.KAFKA_STORAGE_ERROR]
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENOMEM, errno.ENOSPC])
+def test_a_flush_that_cannot_be_begun_for_a_moment_is_begun_later(
+    error: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = Node()
+    begin, left = node.store.start_flush, [1, 2]
+
+    def start_flush() -> Flush:
+        if left:
+            left.pop()
+            raise OSError(error, "not now")
+        return begin()
+
+    monkeypatch.setattr(node.store, "start_flush", start_flush)
+    node.create("orders")
+    node.create("payments")
+    assert (node.events, len(left)) == (["ready"], 1)
+    assert "the metadata log cannot be flushed, trying again in 1 s" in caplog.text
+    node.timers.advance(1_000)
+    assert (node.events, len(left)) == (["ready"], 0)
+    node.timers.advance(1_000)
+    assert node.events == ["ready", "orders", "payments"]
+    assert node.problems == []
+
+
+def test_a_flush_that_cannot_be_begun_for_another_reason_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node()
+
+    def start_flush() -> Flush:
+        raise OSError(errno.EIO, "never")
+
+    monkeypatch.setattr(node.store, "start_flush", start_flush)
+    node.create("orders")
+    assert node.events == ["ready", ErrorCode.KAFKA_STORAGE_ERROR]
+    assert len(node.problems) == 1
 
 
 def test_a_quorum_state_that_cannot_be_written_is_no_leadership() -> None:

@@ -2,15 +2,22 @@
 
 What is appended while a flush is under way waits for the next one, together: the more there is, the fewer syncs each
 costs. A log that is cut during a flush may hold other records than those that were synced, so what counts as durable
-never lies behind its end.
+never lies behind its end. A flush that a moment without descriptors, memory or space keeps from being begun is put off:
+nothing of it has failed, and who waits for it would wait for ever.
 """
 
+import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from ottla.base.ports import Workers
+from ottla.log.errors import PASSING
 from ottla.log.flush import Flush
 from ottla.runtime.metadata.storage.store import MetadataStore
+
+_log = logging.getLogger(__name__)
+
+_TRY_AGAIN_S: Final = 1.0
 
 
 class FlushedLog(Protocol):
@@ -23,6 +30,9 @@ class FlushedLog(Protocol):
 
     def apart(self, callback: Callable[..., object]) -> bool:
         """Calls back; what that raises is no reason to do nothing more here."""
+
+    def later(self, delay_s: float, callback: Callable[[], None]) -> bool:
+        """Calls back after a while; False if there is no clock to wait by."""
 
     def on_idle(self) -> None:
         """A worker has come back."""
@@ -40,6 +50,7 @@ class MetadataFlushes:
         self._store = store
         self._workers = workers
         self._is_stopped = False
+        self._is_put_off = False
         self._waiting: list[tuple[int, Callable[[], None]]] = []
 
     @property
@@ -50,11 +61,27 @@ class MetadataFlushes:
 
     def start(self) -> None:
         """A flush of all that is appended, unless one is under way, which is then followed by another."""
-        if self.is_under_way or self._is_stopped or self.is_durable:
+        if self.is_under_way or self._is_put_off or self._is_stopped or self.is_durable:
+            return
+        try:
+            flush = self._store.start_flush()
+        except Exception as problem:
+            self._on_not_begun(problem)
             return
         self.is_under_way = True
-        flush = self._store.start_flush()
         self._workers.run(flush.run, lambda _: self._on_flushed(flush), self._on_failed)
+
+    def _on_not_begun(self, problem: Exception) -> None:
+        is_passing = isinstance(problem, OSError) and problem.errno in PASSING
+        if not is_passing or not self._owner.later(_TRY_AGAIN_S, self._start_again):
+            self._owner.fail(problem)
+            return
+        self._is_put_off = True
+        _log.warning("the metadata log cannot be flushed, trying again in %g s: %s", _TRY_AGAIN_S, problem)
+
+    def _start_again(self) -> None:
+        self._is_put_off = False
+        self.start()
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Calls back when all that is in the log now is on the disk."""
