@@ -105,6 +105,43 @@ def test_newer_rows_are_new_and_rows_of_one_moment_stay_together(shop: Shop) -> 
     assert list(shop.offsets.values()) == [{"timestamp": 1_577_836_804_250, "timestamp_nanos": 250_000_000}]
 
 
+@pytest.mark.parametrize("fraction", ["1231", "1236"])
+def test_times_with_more_digits_than_sqlite_compares_are_read_once(shop: Shop, fraction: str) -> None:
+    for number in range(1, 7):
+        shop.add(number, f"2020-01-01 00:00:00.{fraction}{number}0")
+    source = shop.source(mode="timestamp", timestamp_column_name="changed")
+    assert [shop.ids(source) for _ in range(3)] == [[[1, 2, 3, 4, 5, 6]], [], []]
+    shop.add(7, "2020-01-01 00:00:00.125000")
+    assert shop.ids(shop.source(mode="timestamp", timestamp_column_name="changed")) == [[7]]
+
+
+@pytest.mark.parametrize("query", ["", "SELECT * FROM orders"])
+def test_milliseconds_in_a_column_of_times_are_times(shop: Shop, query: str) -> None:
+    shop.run("INSERT INTO orders VALUES (1, 'a', 1577836800000), (2, 'b', 1577836800001)")
+    source = shop.source(mode="timestamp", timestamp_column_name="changed", query=query)
+    assert [shop.ids(source) for _ in range(2)] == [[[1, 2]], []]
+    assert list(shop.offsets.values()) == [{"timestamp": 1_577_836_800_001, "timestamp_nanos": 1_000_000}]
+
+
+def test_a_text_that_is_no_time_is_refused_and_not_passed_over(shop: Shop) -> None:
+    shop.add(1, "2020-01-01 00:00:00")
+    shop.add(2, "01/02/2020 10:00")
+    source = shop.source(mode="timestamp", timestamp_column_name="changed")
+    with pytest.raises(ConnectError, match=r"timestamp.column.name: '01/02/2020 10:00' in orders is no time"):
+        source.poll(0)
+
+
+def test_a_column_of_times_that_is_not_there_any_more_is_no_silence(shop: Shop) -> None:
+    source = shop.source(mode="timestamp", timestamp_column_name="changed")
+    shop.run("ALTER TABLE orders RENAME COLUMN changed TO altered")
+    shop.run("INSERT INTO orders VALUES (1, 'a', '2020-01-01')")
+    with pytest.raises(ConnectError, match="no such column: polled.changed"):
+        source.poll(0)
+    misspelt = shop.source(mode="timestamp", timestamp_column_name="chnged", query="SELECT * FROM orders")
+    with pytest.raises(ConnectError, match="no such column: polled.chnged"):
+        misspelt.poll(0)
+
+
 def test_rows_of_the_future_wait_and_the_beginning_may_be_given(shop: Shop) -> None:
     shop.add(1, "2020-01-01 00:00:00.000")
     shop.add(2, "2021-01-01 00:00:00.000")

@@ -302,7 +302,13 @@ class SQLite(Database):
             raise self._raised(error) from error
 
     def moment_text(self, column: str, type: str) -> tuple[str, str]:
-        return (column, "?") if "INT" in type.upper() else (f"strftime('%Y-%m-%d %H:%M:%f', {column})", "?")
+        """Milliseconds: SQLite reads no more of a time. What is a number in a column of times is what JDBC writes
+        there."""
+        if "INT" in type.upper():
+            return column, "?"
+        of_number = f"strftime('%Y-%m-%d %H:%M:%f', {column} / 1000.0, 'unixepoch')"
+        of_text = f"strftime('%Y-%m-%d %H:%M:%f', {column})"
+        return f"CASE typeof({column}) WHEN 'integer' THEN {of_number} ELSE {of_text} END", "?"
 
     def moment_parameter(self, us: int, type: str) -> Any:
         if "INT" in type.upper():

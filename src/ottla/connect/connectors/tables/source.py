@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
@@ -92,6 +92,14 @@ class _Polled:
     is_read: bool = False
     """Whether it was read to its end, once."""
     bulk: Iterator[tuple[list[ColumnFacts], list[tuple[Any, ...]]]] | None = None
+
+
+class _Page(NamedTuple):
+    """Rows that were read at once, and of each the moment by which the database has compared it, if it has."""
+
+    facts: list[ColumnFacts]
+    rows: list[tuple[Any, ...]]
+    moments_us: list[int]
 
 
 class TablesSource(Source):
@@ -222,8 +230,7 @@ class TablesSource(Source):
         prefix = self._given.text("topic.prefix")
         if query:
             if "query" not in self._polled:
-                statement = query if self._mode == "bulk" else f"SELECT * FROM ({query}) AS polled"
-                self._add("query", _Polled(None, statement, {"query": "query"}, prefix))
+                self._add("query", _Polled(None, query, {"query": "query"}, prefix))
             return
         for table in self._wanted(database):
             if str(table) not in self._polled:
@@ -335,9 +342,10 @@ class TablesSource(Source):
         return self._made(name, polled, facts, rows, {"polled": self.context.now_ms()})
 
     def _new_rows(self, name: str, polled: _Polled) -> SourceRecords | None:
-        facts, rows = self._page(name, polled, f" LIMIT {self._size}")
-        if len(rows) == self._size and self._times and not self._numbers:
-            facts, rows = self._whole_moments(name, polled, facts, rows)
+        page = self._page(name, polled, f" LIMIT {self._size}")
+        if len(page.rows) == self._size and self._times and not self._numbers:
+            page = self._whole_moments(name, polled, page)
+        facts, rows = page.facts, page.rows
         if len(rows) < self._size:
             self._rest(polled)
         if not rows:
@@ -348,34 +356,33 @@ class TablesSource(Source):
             polled.number = int(last[self._numbers])
             offset["incrementing"] = polled.number
         if self._times:
-            polled.moment_us = self._moment_of(last)
+            polled.moment_us = page.moments_us[-1]
             offset["timestamp"] = polled.moment_us // 1_000
             offset["timestamp_nanos"] = polled.moment_us % 1_000_000 * 1_000
         return self._made(name, polled, facts, rows, offset)
 
-    def _whole_moments(
-        self, name: str, polled: _Polled, facts: list[ColumnFacts], rows: list[tuple[Any, ...]]
-    ) -> tuple[list[ColumnFacts], list[tuple[Any, ...]]]:
+    def _whole_moments(self, name: str, polled: _Polled, page: _Page) -> _Page:
         """A page that is full may end within rows of one moment: these come with the next, or all at once if they are
         all that there is."""
-        names = [one.name for one in facts]
-        moments = [self._moment_of(dict(zip(names, row, strict=True))) for row in rows]
-        if moments[0] != moments[-1]:
-            return facts, [row for row, moment in zip(rows, moments, strict=True) if moment != moments[-1]]
-        return self._page(name, polled, "", exactly_us=moments[-1])
+        last_us = page.moments_us[-1]
+        if page.moments_us[0] == last_us:
+            return self._page(name, polled, "", exactly_us=last_us)
+        kept = page.moments_us.index(last_us)
+        return _Page(page.facts, page.rows[:kept], page.moments_us[:kept])
 
-    def _page(
-        self, name: str, polled: _Polled, limit: str, exactly_us: int | None = None
-    ) -> tuple[list[ColumnFacts], list[tuple[Any, ...]]]:
+    def _page(self, name: str, polled: _Polled, limit: str, exactly_us: int | None = None) -> _Page:
         database = self._open()
+        selected = "*"
         where: list[str] = []
         parameters: list[Any] = []
         order: list[str] = []
-        number = database.quoted(self._numbers) if self._numbers else ""
+        number = _column(database, self._numbers) if self._numbers else ""
         if self._times:
             type = next((one.type for one in self._facts.get(name, ()) if one.name == self._times[0]), "timestamp")
-            columns = ", ".join(map(database.quoted, self._times))
-            column, mark = database.moment_text(f"COALESCE({columns})" if len(self._times) > 1 else columns, type)
+            columns = ", ".join(_column(database, one) for one in self._times)
+            first_set = f"COALESCE({columns})" if len(self._times) > 1 else columns
+            column, mark = database.moment_text(first_set, type)
+            selected += f", {column}"
             order.append(column)
             if exactly_us is not None:
                 where.append(f"{column} = {mark}")
@@ -397,18 +404,27 @@ class TablesSource(Source):
         if number:
             order.append(number)
         clause = f" WHERE {' AND '.join(where)}" if where else ""
-        statement = f"{polled.statement}{clause} ORDER BY {', '.join(order)}{limit}"
+        if self._times and exactly_us is None and column != first_set:
+            clause += f" OR ({first_set} IS NOT NULL AND {column} IS NULL)"  # no time: it is refused, not passed over
+        statement = f"SELECT {selected} FROM ({polled.statement}) AS polled{clause} ORDER BY {', '.join(order)}{limit}"
         pieces = list(database.stream(statement, parameters, self._size))
-        return pieces[0][0], [row for _, piece in pieces for row in piece]
+        facts, rows = pieces[0][0], [row for _, piece in pieces for row in piece]
+        if not self._times:
+            return _Page(facts, rows, [])
+        moments_us = [self._moment_us(name, facts, row) for row in rows]
+        return _Page(facts[:-1], [row[:-1] for row in rows], moments_us)
 
-    def _moment_of(self, row: Mapping[str, Any]) -> int:
-        value = next((row[name] for name in self._times if row.get(name) is not None), None)
+    def _moment_us(self, name: str, facts: list[ColumnFacts], row: tuple[Any, ...]) -> int:
+        """The moment that the database has compared, which is a row's last column."""
+        value = row[-1]
         if isinstance(value, int):
             return value * 1_000
         if isinstance(value, str):
             value = datetime.fromisoformat(value)
         if not isinstance(value, datetime):
-            raise ConnectError(f"timestamp.column.name: {value!r} is no time")
+            there = dict(zip((one.name for one in facts), row, strict=True))
+            shown = next((there[one] for one in self._times if there.get(one) is not None), value)
+            raise ConnectError(f"timestamp.column.name: {shown!r} in {name} is no time")
         return _microseconds(value)
 
     def _made(
@@ -441,6 +457,11 @@ class TablesSource(Source):
             pa.nulls(length, pa.int32()),
         )
         return SourceRecords(records, polled.partition, offset)
+
+
+def _column(database: Database, name: str) -> str:
+    """With the table before it: SQLite takes a name in quotes that is no column's for a text."""
+    return f"polled.{database.quoted(name)}"
 
 
 def _is(named: Table, table: Table) -> bool:
