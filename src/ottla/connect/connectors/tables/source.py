@@ -343,11 +343,11 @@ class TablesSource(Source):
 
     def _new_rows(self, name: str, polled: _Polled) -> SourceRecords | None:
         page = self._page(name, polled, f" LIMIT {self._size}")
-        if len(page.rows) == self._size and self._times and not self._numbers:
+        if len(page.rows) < self._size:
+            self._rest(polled)
+        elif self._times and not self._numbers:
             page = self._whole_moments(name, polled, page)
         facts, rows = page.facts, page.rows
-        if len(rows) < self._size:
-            self._rest(polled)
         if not rows:
             return None
         last = dict(zip((one.name for one in facts), rows[-1], strict=True))
