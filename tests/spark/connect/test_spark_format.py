@@ -231,6 +231,30 @@ def test_formats_and_paths_are_those_that_the_worker_allows(tmp_path: Path) -> N
         format_of({"spark.format": "text", "spark.option.paths": '["/etc/passwd"]'}, worker)
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"path": "file://{}/#/../../etc/passwd"},
+        {"path": "file://{}/?x/../../etc/passwd"},
+        {"path": "{}/\\.\\./\\.\\./etc/passwd"},
+        {"path": "file:{}/%2e%2e/etc/passwd"},
+        {"path": "viewfs://x/a/passwd"},
+        {"path": "{}/in", "fs.defaultFS": "viewfs://x/"},
+        {"path": "s3a://b/in", "fs.viewfs.mounttable.x.link./a": "file:///etc"},
+        {"path": "s3a://b/in", "fs.s3a.IMPL": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"},
+        {"path": "{}/in", "cleanSource": "archive", "sourceArchiveDir": "/etc"},
+        {"path": "{}/in", "rowValidationXSDPath": "/etc/passwd"},
+    ],
+)
+def test_no_way_of_writing_a_path_leads_out_of_what_is_allowed(tmp_path: Path, option: dict[str, str]) -> None:
+    config = {f"spark.option.{key}": value.replace("{}", str(tmp_path)) for key, value in option.items()}
+    worker = {"file.allowed.paths": str(tmp_path)}
+    with pytest.raises(ConnectError, match=r"spark\.option\."):
+        format_of({"spark.format": "text", **config}, worker)
+    fine = {"spark.option.path": f"file://{tmp_path}/in", "spark.option.fs.s3a.endpoint": "http://s3"}
+    assert format_of({"spark.format": "text", **fine}, worker).format == "text"
+
+
 def test_a_batchs_number_goes_with_its_checkpoints_id() -> None:
     base = {"spark.format": "delta", "topics": "t"}
     assert not numbered(base)
