@@ -197,6 +197,22 @@ def test_a_file_of_the_working_directory_stands_in_for_no_package(
         run(tmp_path, "dlt_shop:orders").started()
 
 
+@pytest.mark.parametrize("entry", ["intruder.sub:orders", "intruding.sub:orders"])
+def test_what_is_not_installed_does_not_run_to_find_that_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    ran = tmp_path / "ran"
+    (tmp_path / "intruding").mkdir()
+    for name in ("intruder.py", "intruding/__init__.py"):
+        (tmp_path / name).write_text(f"open({str(ran)!r}, 'w').close()\n")
+    (tmp_path / "intruding" / "sub.py").write_text("orders = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    kind = find_connector("ottla.connect.DltSourceConnector").load()
+    assert issubclass(kind, Source)
+    assert "in an installed package" in kind.validate({"dlt.resource": entry})[0][1]
+    assert not ran.exists()
+
+
 def test_what_is_no_row_is_refused_with_the_resources_name(tmp_path: Path, shop: Any) -> None:
     reading = run(tmp_path, "dlt_shop:scalars")
     with pytest.raises(ConnectError, match="resource scalars gave a int"):
