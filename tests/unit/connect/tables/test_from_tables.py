@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from ottla.connect.connector import SourceContext
+from ottla.connect.connectors.allowed_paths import PathNotAllowed
+from ottla.connect.connectors.tables.databases import open_database
 from ottla.connect.connectors.tables.source import TablesSource
 from ottla.connect.data import schema as schemas
 from ottla.connect.data.columns import Column
@@ -188,6 +190,23 @@ def test_a_query_stands_instead_of_tables(shop: Shop) -> None:
     assert isinstance(made.records.value, Column)
     assert rows_of(made.records.value) == [{"id": 1, "loud": "n1!"}, {"id": 2, "loud": "n2!"}]
     assert (made.records.topic, made.partition) == ("shop-", {"query": "query"})
+
+
+@pytest.mark.parametrize("statement", ["ATTACH '{}' AS other", "VACUUM INTO '{}'"])
+def test_a_query_opens_no_other_file(shop: Shop, tmp_path: Path, statement: str) -> None:
+    other = tmp_path / "other.db"
+    with pytest.raises(ConnectError, match="attached databases"):
+        shop.source(mode="bulk", query=statement.replace("{}", str(other))).poll(0)
+    assert not other.exists()
+
+
+@pytest.mark.parametrize("name", ["sslrootcert", "sslcert", "sslkey"])
+def test_files_in_an_address_are_those_that_the_worker_allows(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("psycopg")
+    url = f"jdbc:postgresql://127.0.0.1:1/shop?sslmode=require&{name}=/etc/hostname"
+    with pytest.raises(PathNotAllowed, match=rf"connection\.url: {name}=/etc/hostname"):
+        open_database(url, "me", None, {"file.allowed.paths": str(tmp_path)})
+    assert TablesSource.validate({"connection.url": url, "mode": "bulk", "topic.prefix": "p"}) == []
 
 
 def test_tables_that_come_later_and_columns_that_are_added_are_seen(shop: Shop) -> None:

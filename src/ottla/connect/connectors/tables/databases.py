@@ -30,7 +30,8 @@ _DEBEZIUM: Final = "io.debezium."
 _EPOCH: Final = datetime(1970, 1, 1)
 _QUESTION: Final = "\0"
 _DAY: Final = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-_PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options")
+_FILES: Final = ("sslrootcert", "sslcert", "sslkey")
+_PASSED_ON: Final = ("sslmode", *_FILES, "options")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +174,9 @@ class Database(ABC):
 
 
 def check_database(url: str, user: str | None, password: str | None, setting: str = "connection.url") -> None:
-    """Whether it can be opened, for a configuration that is not used yet. A file is not looked at: which files a
+    """Whether it can be opened, for a configuration that is not used yet. Files are not looked at: which of them a
     connector may use is the worker's to say, and it is not known here. Raises as `open_database`."""
-    if _kind(url) != "sqlite":
+    if _kind(url) != "sqlite" and not any(f"{name}=" in url for name in _FILES):
         open_database(url, user, password, {}, setting).close()
 
 
@@ -190,7 +191,7 @@ def open_database(
     setting and the remedy."""
     kind = _kind(url)
     if kind in ("postgresql", "postgres"):
-        return PostgreSQL(url, user, password, setting)
+        return PostgreSQL(url, user, password, worker, setting)
     if kind == "sqlite":
         return SQLite(url, worker, setting)
     raise ConnectError(
@@ -214,6 +215,8 @@ class SQLite(Database):
             name = str(path)
         try:
             self._connection = sqlite3.connect(name or ":memory:", isolation_level=None, timeout=10)
+            # A query of somebody else's may otherwise open and write any file: ATTACH, VACUUM INTO.
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             self._connection.execute("PRAGMA schema_version")  # reads the file: it may be none of SQLite's
         except sqlite3.Error as error:
             raise ConnectError(f"{setting}: {self.place} cannot be opened: {error}") from error
@@ -365,7 +368,9 @@ def no_column(schema: Schema) -> ConnectError:
 class PostgreSQL(Database):
     """Many rows go by COPY into a temporary table, and from there by one statement into their own."""
 
-    def __init__(self, url: str, user: str | None, password: str | None, setting: str) -> None:
+    def __init__(
+        self, url: str, user: str | None, password: str | None, worker: Mapping[str, str], setting: str
+    ) -> None:
         try:
             import psycopg  # needed by whoever has such a database
         except ImportError as error:
@@ -384,6 +389,9 @@ class PostgreSQL(Database):
         self.catalogue = unquote(parts.path[1:])
         self.place = f"PostgreSQL {parts.hostname}:{port}/{self.catalogue}"
         known: dict[str, Any] = {name: given[name] for name in _PASSED_ON if name in given}
+        for name in _FILES:
+            if known.get(name, "system") != "system":  # the system's certificates are no file
+                allowed_path(known[name], worker, f"{setting}: {name}")
         try:
             self._connection = psycopg.connect(
                 host=parts.hostname,
