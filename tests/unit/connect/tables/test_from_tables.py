@@ -86,6 +86,25 @@ def test_larger_numbers_are_new_and_a_new_start_goes_on_behind_them(shop: Shop) 
     assert shop.offsets == {"[('protocol', '1'), ('table', 'orders')]": {"incrementing": 10}}
 
 
+@pytest.mark.parametrize("mode", ["incrementing", "timestamp+incrementing"])
+def test_rows_without_a_number_are_not_seen_and_keep_back_no_others(shop: Shop, mode: str) -> None:
+    shop.run("CREATE TABLE bills (id INTEGER PRIMARY KEY, number INTEGER, changed TIMESTAMP NOT NULL)")
+    for id, number in ((1, None), (2, None), (3, None), (4, 1), (5, None)):
+        shop.run("INSERT INTO bills VALUES (?, ?, ?)", id, number, f"2020-01-01 00:00:0{id}")
+    options = {"table_whitelist": "bills", "incrementing_column_name": "number", "validate_non_null": "false"}
+    source = shop.source(mode=mode, timestamp_column_name="changed", **options)
+    assert [shop.ids(source), shop.ids(source)] == [[[4]], []]
+
+
+@pytest.mark.parametrize(("kind", "number"), [("REAL", 1.5), ("TEXT", "9")])
+def test_what_is_no_whole_number_says_not_what_is_new(shop: Shop, kind: str, number: Any) -> None:
+    shop.run(f"CREATE TABLE bills (id {kind} NOT NULL)")
+    shop.run("INSERT INTO bills VALUES (?)", number)
+    source = shop.source(mode="incrementing", incrementing_column_name="id", table_whitelist="bills")
+    with pytest.raises(ConnectError, match=f"incrementing.column.name: {number!r} in bills is no whole number"):
+        source.poll(0)
+
+
 def test_records_have_the_schema_of_their_table(shop: Shop) -> None:
     shop.add(1)
     (made,) = shop.source(mode="incrementing", incrementing_column_name="id").poll(0)

@@ -353,7 +353,7 @@ class TablesSource(Source):
         last = dict(zip((one.name for one in facts), rows[-1], strict=True))
         offset: dict[str, Any] = {}
         if self._numbers:
-            polled.number = int(last[self._numbers])
+            polled.number = _number(name, last[self._numbers])
             offset["incrementing"] = polled.number
         if self._times:
             polled.moment_us = page.moments_us[-1]
@@ -398,9 +398,13 @@ class TablesSource(Source):
                 else:
                     where.append(f"{column} > {mark}")
                     parameters.append(since)
+                if number:
+                    where.append(f"{number} IS NOT NULL")
         elif polled.number is not None:
             where.append(f"{number} > ?")
             parameters.append(polled.number)
+        else:
+            where.append(f"{number} IS NOT NULL")
         if number:
             order.append(number)
         clause = f" WHERE {' AND '.join(where)}" if where else ""
@@ -462,6 +466,16 @@ class TablesSource(Source):
 def _column(database: Database, name: str) -> str:
     """With the table before it: SQLite takes a name in quotes that is no column's for a text."""
     return f"polled.{database.quoted(name)}"
+
+
+def _number(name: str, value: Any) -> int:
+    """What an offset can say of a column that grows. A fraction would be cut off, and its row come again and again; a
+    text has another order than its number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
+        return int(value)
+    raise ConnectError(f"incrementing.column.name: {value!r} in {name} is no whole number")
 
 
 def _is(named: Table, table: Table) -> bool:
