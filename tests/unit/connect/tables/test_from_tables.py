@@ -182,6 +182,28 @@ def test_rows_of_the_future_wait_and_the_beginning_may_be_given(shop: Shop) -> N
     assert shop.ids(shop.source(mode="timestamp", timestamp_column_name="changed", timestamp_initial="-1")) == []
 
 
+@pytest.mark.parametrize("mode", ["timestamp", "timestamp+incrementing"])
+def test_rows_from_before_1970_are_read_where_no_beginning_is_given(shop: Shop, mode: str) -> None:
+    for number, day in ((1, "1914-07-28"), (2, "1969-12-31 23:59:59.999"), (3, "1970-01-01"), (4, "1970-01-02")):
+        shop.add(number, day)
+    both = {"timestamp_column_name": "changed", "incrementing_column_name": "id"}
+    seen: list[int] = []
+    while found := shop.ids(shop.source(mode=mode, **both, batch_max_rows="2")):
+        seen += found[0]
+    assert seen == [1, 2, 3, 4]
+    shop.offsets.clear()
+    assert shop.ids(shop.source(mode=mode, **both, timestamp_initial="0")) == [[4]]
+
+
+def test_of_several_columns_of_times_one_is_never_null(shop: Shop) -> None:
+    shop.run("CREATE TABLE bills (id INTEGER PRIMARY KEY, changed TIMESTAMP, made TIMESTAMP)")
+    options = {"mode": "timestamp", "timestamp_column_name": "changed,made", "table_whitelist": "bills"}
+    with pytest.raises(ConnectError, match=r"timestamp\.column\.name: .* may be null"):
+        shop.source(**options)
+    shop.run("INSERT INTO bills VALUES (1, NULL, '2020-01-01'), (2, '2020-01-02', '2019-01-01'), (3, NULL, NULL)")
+    assert shop.ids(shop.source(**options, validate_non_null="false")) == [[1, 2]]
+
+
 def test_of_one_moment_the_number_says_what_is_new(shop: Shop) -> None:
     both = {"timestamp_column_name": "changed", "incrementing_column_name": "id"}
     for number in (1, 2, 3, 4):

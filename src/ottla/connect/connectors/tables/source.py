@@ -275,14 +275,15 @@ class TablesSource(Source):
             partitions.append({"table": polled.table.name})
         return next((found for one in partitions if (found := self.context.offset(one))), {})
 
-    def _first_moment_us(self, stored: Mapping[str, Any]) -> int:
+    def _first_moment_us(self, stored: Mapping[str, Any]) -> int | None:
+        """None: from the first row on, however old it is."""
         if stored.get("timestamp") is not None:
             nanoseconds = int(stored.get("timestamp_nanos") or int(stored["timestamp"]) % 1_000 * 1_000_000)
             return int(stored["timestamp"]) // 1_000 * 1_000_000 + nanoseconds // 1_000
         initial = self._given["timestamp.initial"]
         if initial == -1:
             return self._open().now_ms() * 1_000
-        return int(initial) * 1_000 if isinstance(initial, int) else 0
+        return int(initial) * 1_000 if isinstance(initial, int) else None
 
     def _check_columns(self, table: Table, facts: list[ColumnFacts]) -> None:
         known = {one.name: one for one in facts}
@@ -290,8 +291,9 @@ class TablesSource(Source):
             setting = "incrementing.column.name" if name == self._numbers else "timestamp.column.name"
             if name not in known:
                 raise ConnectError(f"{setting}: table {table} has no column {name}; it has {', '.join(known)}")
-            alone = name == self._numbers or len(self._times) == 1
-            if self._given.flag("validate.non.null") and known[name].is_nullable and alone and not known[name].is_key:
+            alone = (name,) if name == self._numbers else self._times
+            nullable = all(known[one].is_nullable and not known[one].is_key for one in alone if one in known)
+            if self._given.flag("validate.non.null") and nullable:
                 raise ConnectError(
                     f"{setting}: column {name} of {table} may be null, and such rows are not seen: declare it NOT "
                     "NULL, or set validate.non.null=false"
@@ -391,11 +393,11 @@ class TablesSource(Source):
                 before_us = (database.now_ms() - self._given.integer("timestamp.delay.interval.ms")) * 1_000
                 where.append(f"{column} < {mark}")
                 parameters.append(database.moment_parameter(before_us, type))
-                since = database.moment_parameter(polled.moment_us or 0, type)
-                if number and polled.number is not None:
+                since = None if polled.moment_us is None else database.moment_parameter(polled.moment_us, type)
+                if number and polled.number is not None and since is not None:
                     where.append(f"({column} > {mark} OR ({column} = {mark} AND {number} > ?))")
                     parameters += [since, since, polled.number]
-                else:
+                elif since is not None:
                     where.append(f"{column} > {mark}")
                     parameters.append(since)
                 if number:
