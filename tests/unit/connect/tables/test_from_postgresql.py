@@ -114,3 +114,24 @@ def test_all_rows_come_in_pieces_and_a_query_may_have_marks(server: PostgresServ
         [{"id": 3, "note": "a%3"}, {"id": 4, "note": "a%4"}],
     ]
     source.stop()
+
+
+def test_values_that_have_no_type_here_are_texts_that_others_can_read(server: PostgresServer) -> None:
+    server.run(
+        "CREATE TABLE papers (id int8 PRIMARY KEY, j json, b jsonb, i interval, a int[], t text[], big numeric(50,1))",
+        """INSERT INTO papers VALUES (1, '{"a": [true, 1.10]}', '{"é": "x"}', '1 month', '{1,2}', '{a,NULL}', 1e40)""",
+        """INSERT INTO papers VALUES (2, '"text"', 'null', NULL, NULL, '{}', NULL)""",
+    )
+    source = polled(server, mode="incrementing", incrementing_column_name="id", table_whitelist="papers")
+    first, second = rows(source)[0]
+    assert first | {"id": 0} == {
+        "id": 0,
+        "j": '{"a": [true, 1.10]}',
+        "b": '{"é": "x"}',
+        "i": "1 mon",
+        "a": "[1, 2]",
+        "t": '["a", null]',
+        "big": Decimal("1e40"),
+    }
+    assert (second["j"], second["b"], second["t"]) == ('"text"', "null", "[]")
+    source.stop()

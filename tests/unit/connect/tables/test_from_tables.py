@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from ottla.connect.connector import SourceContext
 from ottla.connect.connectors.allowed_paths import PathNotAllowed
 from ottla.connect.connectors.tables.databases import open_database
-from ottla.connect.connectors.tables.source import TablesSource
+from ottla.connect.connectors.tables.source import TablesSource, _value
 from ottla.connect.data import schema as schemas
 from ottla.connect.data.columns import Column
 from ottla.connect.data.rows import rows_of
@@ -113,6 +114,35 @@ def test_records_have_the_schema_of_their_table(shop: Shop) -> None:
     assert isinstance(made.records.value, Column)
     assert rows_of(made.records.value) == [{"id": 1, "note": "n1", "changed": 1_794_960_000_000}]
     assert made.records.topic == "shop-orders"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "read"),
+    [
+        ("BOOLEAN", 1, True),
+        ("BOOLEAN", "false", "'false' is no boolean"),
+        ("BLOB", b"\xff", b"\xff"),
+        ("BLOB", "é", "é".encode()),
+        ("BLOB", 5, "5 is no bytes"),
+        ("TEXT", b"\xff", "can't decode byte 0xff"),
+    ],
+)
+def test_a_value_is_what_it_was_or_refused(shop: Shop, kind: str, value: Any, read: Any) -> None:
+    shop.run(f"CREATE TABLE kinds (value {kind})")
+    shop.run("INSERT INTO kinds VALUES (?)", value)
+    source = shop.source(mode="bulk", table_whitelist="kinds")
+    if isinstance(read, str):
+        with pytest.raises(ConnectError, match=f"a row of kinds .* cannot be read: .*{read}"):
+            source.poll(0)
+        return
+    (made,) = source.poll(0)
+    assert isinstance(made.records.value, Column)
+    assert rows_of(made.records.value) == [{"value": read}]
+
+
+def test_numbers_have_all_their_digits() -> None:
+    number = Decimal("12345678901234567890123456789012345678.9")
+    assert _value(schemas.decimal(2), number) == number
 
 
 def test_newer_rows_are_new_and_rows_of_one_moment_stay_together(shop: Shop) -> None:

@@ -31,6 +31,8 @@ _EPOCH: Final = datetime(1970, 1, 1)
 _QUESTION: Final = "\0"
 _DAY: Final = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _FILES: Final = ("sslrootcert", "sslcert", "sslkey")
+_AS_WRITTEN: Final = ("json", "jsonb", "interval")
+"""Types whose texts say more than what Python makes of them: the digits of numbers, null, months."""
 _PASSED_ON: Final = ("sslmode", *_FILES, "options")
 
 
@@ -405,6 +407,8 @@ class PostgreSQL(Database):
                 **known,
             )
             self._connection.execute("SET TIME ZONE 'UTC'")
+            for name in _AS_WRITTEN:
+                self._connection.adapters.register_loader(name, psycopg.types.string.TextLoader)
         except psycopg.OperationalError as error:
             raise self._refused(error, setting) from None
         self._staged = 0

@@ -15,12 +15,13 @@ Rows that are changed without a new time, and rows that are deleted, are not see
 committed late with an early time is seen if the delay is longer than the transaction was.
 """
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
@@ -48,6 +49,8 @@ from ottla.connect.options import InvalidOption, read_options
 
 _CLASS: Final = "io.confluent.connect.jdbc.JdbcSourceConnector"
 _SHORTEST_PAUSE_S: Final = 0.005
+_DIGITS: Final = Context(prec=100_000)
+"""More than a number of a database has: none is rounded off."""
 _EPOCH: Final = datetime(1970, 1, 1)
 _DAY: Final = date(1970, 1, 1)
 _TYPES: Final = {
@@ -520,7 +523,7 @@ def _value(schema: Schema, value: Any) -> Any:
     if value is None:
         return None
     if schema.logical == DECIMAL:
-        return Decimal(str(value)).quantize(Decimal(1).scaleb(-scale_of(schema)))
+        return Decimal(str(value)).quantize(Decimal(1).scaleb(-scale_of(schema)), context=_DIGITS)
     if schema.logical == DATE:
         day = date.fromisoformat(value[:10]) if isinstance(value, str) else value
         return (day - _DAY).days
@@ -533,12 +536,23 @@ def _value(schema: Schema, value: Any) -> Any:
             return value
         return _microseconds(datetime.fromisoformat(value) if isinstance(value, str) else value) // 1_000
     if schema.type is Type.STRING and not isinstance(value, str):
-        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        return _text(value)
     if schema.type is Type.BYTES:
-        return bytes(value)
+        if not isinstance(value, bytes | bytearray | memoryview | str):
+            raise DataError(f"{value!r} is no bytes")
+        return value.encode() if isinstance(value, str) else bytes(value)
     if schema.type is Type.BOOLEAN:
+        if value not in (0, 1):  # SQLite keeps what it is given: a text "false" too
+            raise DataError(f"{value!r} is no boolean")
         return bool(value)
     return value
+
+
+def _text(value: Any) -> str:
+    """A value whose type of the database has none here."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _microseconds(when: datetime) -> int:
