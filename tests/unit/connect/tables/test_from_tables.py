@@ -263,6 +263,24 @@ def test_a_query_stands_instead_of_tables(shop: Shop) -> None:
     assert (made.records.topic, made.partition) == ("shop-", {"query": "query"})
 
 
+@pytest.mark.parametrize("mode", ["bulk", "incrementing"])
+def test_a_table_that_is_dropped_ends_nothing_for_the_others(shop: Shop, mode: str) -> None:
+    for name in ("bills", "customers"):
+        shop.run(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY)")
+        shop.run(f"INSERT INTO {name} VALUES (7)")
+    source = shop.source(mode=mode, incrementing_column_name="id")
+    assert shop.ids(source) == [[7], [7]]
+    shop.run("DROP TABLE bills")
+    shop.add(1)
+    seen = [ids for _ in range(2) for ids in shop.ids(source)]
+    assert [1] in seen
+    shop.run("CREATE TABLE bills (id INTEGER PRIMARY KEY)")
+    named = shop.source(mode=mode, incrementing_column_name="id", table_whitelist="bills")
+    shop.run("DROP TABLE bills")
+    with pytest.raises(ConnectError, match=r"table\.whitelist: there is no table bills"):
+        named.poll(0)
+
+
 @pytest.mark.parametrize("statement", ["ATTACH '{}' AS other", "VACUUM INTO '{}'"])
 def test_a_query_opens_no_other_file(shop: Shop, tmp_path: Path, statement: str) -> None:
     other = tmp_path / "other.db"

@@ -235,7 +235,11 @@ class TablesSource(Source):
             if "query" not in self._polled:
                 self._add("query", _Polled(None, query, {"query": "query"}, prefix))
             return
-        for table in self._wanted(database):
+        wanted = self._wanted(database)
+        for gone in self._polled.keys() - {str(table) for table in wanted}:
+            self.context.log.warning("table %s is not there any more, and is not read", gone)
+            del self._polled[gone]
+        for table in wanted:
             if str(table) not in self._polled:
                 partition = {"protocol": "1", "table": str(table)}
                 statement = f"SELECT * FROM {database.quoted_table(table)}"
@@ -316,10 +320,16 @@ class TablesSource(Source):
                 self._look()
             found: list[SourceRecords] = []
             size = 0
-            for name, polled in self._polled.items():
+            for name, polled in list(self._polled.items()):
                 if polled.due_s > time.monotonic() or size >= self.context.max_bytes:
                     continue
-                made = self._bulk(name, polled) if self._mode == "bulk" else self._new_rows(name, polled)
+                try:
+                    made = self._bulk(name, polled) if self._mode == "bulk" else self._new_rows(name, polled)
+                except ConnectError:
+                    self._look()
+                    if name in self._polled:
+                        raise
+                    continue
                 if made is not None:
                     found.append(made)
                     value = made.records.value
