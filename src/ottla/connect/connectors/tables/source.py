@@ -40,7 +40,7 @@ from ottla.connect.connectors.tables.databases import (
 )
 from ottla.connect.connectors.tables.sink import POSITIONS
 from ottla.connect.data import schema as schemas
-from ottla.connect.data.columns import nothing
+from ottla.connect.data.columns import AnyColumn, nothing
 from ottla.connect.data.records import Records
 from ottla.connect.data.rows import column_of
 from ottla.connect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, Field, Schema, Type, scale_of
@@ -236,13 +236,14 @@ class TablesSource(Source):
                 self._add("query", _Polled(None, query, {"query": "query"}, prefix))
             return
         wanted = self._wanted(database)
+        _refuse_one_topic_for_two(wanted)
         for gone in self._polled.keys() - {str(table) for table in wanted}:
             self.context.log.warning("table %s is not there any more, and is not read", gone)
             del self._polled[gone]
         for table in wanted:
             if str(table) not in self._polled:
                 partition = {"protocol": "1", "table": str(table)}
-                statement = f"SELECT * FROM {database.quoted_table(table)}"
+                statement = f"SELECT * FROM {literally(database.quoted_table(table))}"
                 self._add(str(table), _Polled(table, statement, partition, prefix + table.name))
 
     def _wanted(self, database: Database) -> list[Table]:
@@ -449,23 +450,19 @@ class TablesSource(Source):
     def _made(
         self, name: str, polled: _Polled, facts: list[ColumnFacts], rows: list[tuple[Any, ...]], offset: dict[str, Any]
     ) -> SourceRecords:
-        declared = {one.name: one for one in self._facts.get(name, ())}
-        if polled.table is not None and any(one.name not in declared for one in facts):
+        known = {one.name for one in self._facts.get(name, ())}
+        if polled.table is not None and any(one.name not in known for one in facts):
             self._facts[name] = self._open().columns(polled.table)  # a column came meanwhile
-            declared = {one.name: one for one in self._facts[name]}
-        if polled.table is None and not declared:
+        if polled.table is None and not known:
             self._facts[name] = [_told(one, place, rows) for place, one in enumerate(facts)]
-            declared = {one.name: one for one in self._facts[name]}
-        fields = [(one.name, _schema(declared.get(one.name, one))) for one in facts]
-        title = polled.table.name if polled.table is not None else None
-        schema = Schema(Type.STRUCT, name=title, fields=tuple(Field(*one) for one in fields))
         try:
-            values = [
-                {one: _value(kind, value) for (one, kind), value in zip(fields, row, strict=True)} for row in rows
-            ]
-            column = column_of(schema, values)
-        except (DataError, ValueError, TypeError, InvalidOperation) as error:
-            raise ConnectError(f"a row of {name} in {self._open().place} cannot be read: {error}") from error
+            column = self._column_of(name, polled, facts, rows)
+        except ConnectError:
+            fresh = None if polled.table is None else self._open().columns(polled.table)
+            if fresh is None or fresh == self._facts[name]:
+                raise
+            self._facts[name] = fresh  # a column's type is another one now
+            column = self._column_of(name, polled, facts, rows)
         length = len(rows)
         records = Records(
             polled.topic,
@@ -477,10 +474,26 @@ class TablesSource(Source):
         )
         return SourceRecords(records, polled.partition, offset)
 
+    def _column_of(
+        self, name: str, polled: _Polled, facts: list[ColumnFacts], rows: list[tuple[Any, ...]]
+    ) -> AnyColumn:
+        """Rows as structs, by what is known of the columns. Raises `ConnectError`."""
+        declared = {one.name: one for one in self._facts.get(name, ())}
+        fields = [(one.name, _schema(declared.get(one.name, one))) for one in facts]
+        title = polled.table.name if polled.table is not None else None
+        try:
+            schema = Schema(Type.STRUCT, name=title, fields=tuple(Field(*one) for one in fields))
+            values = [
+                {one: _value(kind, value) for (one, kind), value in zip(fields, row, strict=True)} for row in rows
+            ]
+            return column_of(schema, values)
+        except (DataError, ValueError, TypeError, AttributeError, InvalidOperation) as error:
+            raise ConnectError(f"a row of {name} in {self._open().place} cannot be read: {error}") from error
+
 
 def _column(database: Database, name: str) -> str:
     """With the table before it: SQLite takes a name in quotes that is no column's for a text."""
-    return f"polled.{database.quoted(name)}"
+    return f"polled.{literally(database.quoted(name))}"
 
 
 def _number(name: str, value: Any) -> int:
@@ -498,6 +511,19 @@ def _is(named: Table, table: Table) -> bool:
     if named.name != table.name:
         return False
     return named.schema is None or named.schema.rpartition(".")[2] == table.schema
+
+
+def _refuse_one_topic_for_two(tables: list[Table]) -> None:
+    """As Confluent's connector does: nothing in a record says which of two tables its row is of."""
+    seen: dict[str, Table] = {}
+    for table in tables:
+        other = seen.setdefault(table.name, table)
+        if other != table:
+            raise ConnectError(
+                f"table.whitelist: {other} and {table} would go to one topic, which is named after the table; choose "
+                "one of them with table.whitelist, table.blacklist or schema.pattern, and give the other a connector "
+                "with another topic.prefix"
+            )
 
 
 def _told(facts: ColumnFacts, place: int, rows: list[tuple[Any, ...]]) -> ColumnFacts:
