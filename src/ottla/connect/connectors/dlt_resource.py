@@ -182,7 +182,9 @@ class DltSource(Source):
             tables = [_table(item) for item in _joined(items)]
             known = self._schemas.get(name)
             schemas = [table.schema for table in tables] + ([] if known is None else [known])
-            schema = self._schemas[name] = pa.unify_schemas(schemas, promote_options="permissive")
+            schema = pa.unify_schemas(schemas, promote_options="permissive")
+            _refuse_rounding(schemas, schema)
+            self._schemas[name] = schema
             table = pa.concat_tables([_with(table, schema) for table in tables])
             if self._key is not None and self._key not in table.schema.names:
                 raise DataError(f"it has no column {self._key}, which dlt.key names")
@@ -343,6 +345,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set):
         return [_plain(one) for one in value]
     return value
+
+
+def _refuse_rounding(schemas: Sequence[Any], joined: Any) -> None:
+    """Arrow makes a double of a decimal that meets one: digits would go. Raises `DataError`."""
+    for field in joined:
+        kinds = [one.field(field.name).type for one in schemas if field.name in one.names]
+        if pa.types.is_floating(field.type) and any(map(pa.types.is_decimal, kinds)):
+            raise DataError(f"column {field.name} has decimals and floats: give it one of them")
 
 
 def _with(table: Any, schema: Any) -> Any:

@@ -3,6 +3,7 @@
 import json
 import textwrap
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +218,13 @@ def test_what_is_no_row_is_refused_with_the_resources_name(tmp_path: Path, shop:
     reading = run(tmp_path, "dlt_shop:scalars")
     with pytest.raises(ConnectError, match="resource scalars gave a int"):
         reading.take(reading.started(), 1, PATIENCE_S)
+
+
+def test_a_number_keeps_its_digits_or_is_refused(tmp_path: Path, shop: Any) -> None:
+    shop.NUMBERS[:] = [{"n": 1, "price": Decimal("1.123456789012345678")}]
+    reading = run(tmp_path, "dlt_shop:backwards")
+    source = reading.started()
+    assert reading.take(source, 1, PATIENCE_S)[0]["price"] == Decimal("1.123456789012345678")
+    shop.NUMBERS += [{"n": 2, "price": 0.5}]
+    with pytest.raises(ConnectError, match="column price has decimals and floats"):
+        reading.take(source, 1, PATIENCE_S)
