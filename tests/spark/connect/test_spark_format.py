@@ -256,9 +256,7 @@ def test_a_new_beginning_deletes_a_checkpoint_and_nothing_else(spark: "SparkSess
 
 def test_the_number_of_a_streams_batch_is_no_count_of_reads() -> None:
     assert _reads_of({"checkpoint": "reads", "batch": 3}) == 3
-    with pytest.raises(
-        ConnectError, match=r"spark\.read=batch: .* those of spark.read=stream"
-    ):
+    with pytest.raises(ConnectError, match=r"spark\.read=batch: .* those of spark.read=stream"):
         _reads_of({"checkpoint": "0f2c", "batch": 3})
 
 
