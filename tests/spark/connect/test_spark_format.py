@@ -17,7 +17,14 @@ from ottla.connect.engine import SparkEngine, source_writer
 from ottla.connect.engine.failures import TakenOver
 from ottla.connect.engine.run import Run, new_run
 from ottla.connect.engine.session import activate
-from ottla.connect.engine.spark_formats import FormatWriter, partition_of, stored_offset, write_frame
+from ottla.connect.engine.spark_formats import (
+    FormatWriter,
+    KeptCheckpoint,
+    _reads_of,
+    partition_of,
+    stored_offset,
+    write_frame,
+)
 from ottla.connect.engine_port import ConnectorSpec
 from ottla.connect.errors import ConnectError
 from ottla.connect.options import InvalidOption
@@ -229,6 +236,52 @@ def test_formats_and_paths_are_those_that_the_worker_allows(tmp_path: Path) -> N
     )
     with pytest.raises(InvalidOption, match="name one directory"):
         format_of({"spark.format": "text", "spark.option.paths": '["/etc/passwd"]'}, worker)
+
+
+def test_a_new_beginning_deletes_a_checkpoint_and_nothing_else(spark: "SparkSession", tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    worker = {"file.allowed.paths": str(tmp_path), "ottla.connect.state.dir": str(tmp_path / "state")}
+    run = new_run("by-hand", "source", {"spark.format": "json", "spark.checkpoint": str(kept)}, worker)
+    for content in ("metadata", "orders.csv"):
+        kept.mkdir()
+        (kept / content).write_text('{"id": "0f2c"}')
+        if content == "metadata":
+            KeptCheckpoint(spark, run).forget()
+            assert not kept.exists()
+        else:
+            with pytest.raises(ConnectError, match=r"spark\.checkpoint=.*it is no checkpoint of Spark's"):
+                KeptCheckpoint(spark, run).forget()
+            assert (kept / content).exists()
+
+
+def test_the_number_of_a_streams_batch_is_no_count_of_reads() -> None:
+    assert _reads_of({"checkpoint": "reads", "batch": 3}) == 3
+    with pytest.raises(ConnectError, match=r"spark\.read=batch: .* those of spark.read=stream"):
+        _reads_of({"checkpoint": "0f2c", "batch": 3})
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"path": "file://{}/#/../../etc/passwd"},
+        {"path": "file://{}/?x/../../etc/passwd"},
+        {"path": "{}/\\.\\./\\.\\./etc/passwd"},
+        {"path": "file:{}/%2e%2e/etc/passwd"},
+        {"path": "viewfs://x/a/passwd"},
+        {"path": "{}/in", "fs.defaultFS": "viewfs://x/"},
+        {"path": "s3a://b/in", "fs.viewfs.mounttable.x.link./a": "file:///etc"},
+        {"path": "s3a://b/in", "fs.s3a.IMPL": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"},
+        {"path": "{}/in", "cleanSource": "archive", "sourceArchiveDir": "/etc"},
+        {"path": "{}/in", "rowValidationXSDPath": "/etc/passwd"},
+    ],
+)
+def test_no_way_of_writing_a_path_leads_out_of_what_is_allowed(tmp_path: Path, option: dict[str, str]) -> None:
+    config = {f"spark.option.{key}": value.replace("{}", str(tmp_path)) for key, value in option.items()}
+    worker = {"file.allowed.paths": str(tmp_path)}
+    with pytest.raises(ConnectError, match=r"spark\.option\."):
+        format_of({"spark.format": "text", **config}, worker)
+    fine = {"spark.option.path": f"file://{tmp_path}/in", "spark.option.fs.s3a.endpoint": "http://s3"}
+    assert format_of({"spark.format": "text", **fine}, worker).format == "text"
 
 
 def test_a_batchs_number_goes_with_its_checkpoints_id() -> None:

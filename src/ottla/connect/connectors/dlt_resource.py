@@ -182,7 +182,9 @@ class DltSource(Source):
             tables = [_table(item) for item in _joined(items)]
             known = self._schemas.get(name)
             schemas = [table.schema for table in tables] + ([] if known is None else [known])
-            schema = self._schemas[name] = pa.unify_schemas(schemas, promote_options="permissive")
+            schema = pa.unify_schemas(schemas, promote_options="permissive")
+            _refuse_rounding(schemas, schema)
+            self._schemas[name] = schema
             table = pa.concat_tables([_with(table, schema) for table in tables])
             if self._key is not None and self._key not in table.schema.names:
                 raise DataError(f"it has no column {self._key}, which dlt.key names")
@@ -199,17 +201,30 @@ def _installed(entry: str) -> tuple[str, str]:
     module, colon, name = entry.strip().partition(":")
     if not colon or not name.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise InvalidOption(f"dlt.resource={entry}: it must be MODULE:NAME")
-    try:
-        spec = find_spec(module)
-    except ImportError:
-        spec = None
-    origin = None if spec is None or spec.origin is None else Path(spec.origin).resolve()
-    if origin is None or not any(root in origin.parents for root in _places_of_packages()):
+    if not _is_installed(module):
         raise InvalidOption(
             f"dlt.resource={entry}: there is no module {module} in an installed package; install the package that has "
             "it where the worker runs"
         )
     return module, name
+
+
+def _is_installed(module: str) -> bool:
+    """From the outermost package inwards: to find a module within one, Python runs it."""
+    places = list(_places_of_packages())
+    names = module.split(".")
+    for depth in range(1, len(names) + 1):
+        try:
+            spec = find_spec(".".join(names[:depth]))
+        except (ImportError, ValueError):
+            return False
+        if spec is None:
+            return False
+        is_namespace = spec.origin is None and depth < len(names)
+        files = list(spec.submodule_search_locations or ()) if is_namespace else [spec.origin or ""]
+        if not files or not all(any(root in Path(one).resolve().parents for root in places) for one in files):
+            return False
+    return True
 
 
 def _places_of_packages() -> Iterator[Path]:
@@ -330,6 +345,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set):
         return [_plain(one) for one in value]
     return value
+
+
+def _refuse_rounding(schemas: Sequence[Any], joined: Any) -> None:
+    """Arrow makes a double of a decimal that meets one: digits would go. Raises `DataError`."""
+    for field in joined:
+        kinds = [one.field(field.name).type for one in schemas if field.name in one.names]
+        if pa.types.is_floating(field.type) and any(map(pa.types.is_decimal, kinds)):
+            raise DataError(f"column {field.name} has decimals and floats: give it one of them")
 
 
 def _with(table: Any, schema: Any) -> Any:

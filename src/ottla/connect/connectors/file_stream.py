@@ -109,18 +109,22 @@ class FileStreamSource(Source):
         file = self._opened()
         if file is None:
             return []
-        status = os.fstat(file.fileno())
         try:
             named = os.stat(self._path)
         except FileNotFoundError:
             return []  # it is waited for
+        status = os.fstat(file.fileno())
         is_other = (named.st_dev, named.st_ino) != (status.st_dev, status.st_ino)
-        if is_other and (left := self._lines_of(file, status)):
-            return left  # what was written before another file took the name, as `logrotate` does it
-        if is_other and not self._has_more:
+        if (found := self._lines_of(file, status)) or self._has_more or not is_other:
+            return found
+        # Another file took the name, as `logrotate` does it. Who writes has the old one open for a while: what is in
+        # the new one was written behind that, and it was asked for first.
+        if named.st_size:
+            if unfinished := os.fstat(file.fileno()).st_size - self._position:
+                self.context.log.warning("%s was replaced: its last %s bytes are no line", self._path, unfinished)
             self._close()  # the other one is read from its beginning
             self._position, self._has_more = 0, True
-        return [] if is_other else self._lines_of(file, status)
+        return []
 
     def _lines_of(self, file: IO[bytes], status: os.stat_result) -> list[bytes]:
         if status.st_size < self._position:
@@ -148,6 +152,7 @@ class FileStreamSource(Source):
 
     def _opened(self) -> IO[bytes] | None:
         if self._file is None:
+            allowed_path(self._name, self.context.worker, "file")  # it may be a link by now
             try:
                 self._file = open(self._path, "rb")  # noqa: SIM115  # kept open
             except FileNotFoundError:

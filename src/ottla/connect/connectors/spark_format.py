@@ -9,7 +9,7 @@ Spark's class path, and reach anything that the worker can. Without that propert
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from ottla.base.ids import TopicPartition
 from ottla.config.bounds import OneOf, at_least
@@ -24,7 +24,10 @@ from ottla.connect.options import InvalidOption, read_options
 ALLOWED: Final = "ottla.connect.spark.formats"
 """A property of the worker."""
 _SAFE: Final = ("csv", "json", "orc", "parquet", "rate", "rate-micro-batch", "text", "xml")
-_PATHS: Final = ("path", "basepath")
+_PATHS: Final = ("path", "basepath", "sourcearchivedir", "rowvalidationxsdpath")
+_OTHER_SYSTEMS: Final = re.compile(r"fs\.(default\.name|defaultfs|viewfs\..*|abstractfilesystem\..*|.*\.impl)")
+"""Options of Hadoop's that let a path mean another one: Spark hands every option on to it."""
+_STAND_FOR_OTHERS: Final = ("har", "viewfs")
 OPTION: Final = "spark.option."
 CHECKPOINT: Final = "spark.checkpoint"
 _SHARED: Final[tuple[Setting, ...]] = (
@@ -60,6 +63,11 @@ def format_of(config: Mapping[str, str], worker: Mapping[str, str]) -> FormatOpt
     for key, value in options.items():
         if key.lower() == "paths":
             raise InvalidOption(f"{OPTION}{key}: name one directory or pattern, in {OPTION}path")
+        if _OTHER_SYSTEMS.fullmatch(key.lower()):
+            raise InvalidOption(
+                f"{OPTION}{key}: which file systems there are is not a connector's to say; set it in the worker's "
+                "Spark configuration"
+            )
         if key.lower() in _PATHS:
             check_path(filled({key: value}, "query", 0)[key], worker, f"{OPTION}{key}")
     return FormatOptions(name, options)
@@ -67,13 +75,26 @@ def format_of(config: Mapping[str, str], worker: Mapping[str, str]) -> FormatOpt
 
 def check_path(text: str, worker: Mapping[str, str], setting: str) -> None:
     """Holds files of this machine to `file.allowed.paths`. Raises `ConnectError`."""
-    parts = urlsplit(text)
-    if parts.scheme not in ("", "file"):
+    scheme, path = _parted(text)
+    if scheme in _STAND_FOR_OTHERS:
+        raise ConnectError(f"{setting}={text}: {scheme} stands for other file systems; name the path as they have it")
+    if scheme not in ("", "file"):
         return
-    path = unquote(parts.path) if parts.scheme else text
-    if re.search(r"[{}]|(^|/)\.\.(/|$)", path):
-        raise ConnectError(f"{setting}={text}: a path has no {{}} and no .. in it, to be held to {PROPERTY}")
+    if re.search(r"[{}\\]|(^|/)\.\.(/|$)", f"{path}\n{unquote(path)}", re.MULTILINE):
+        raise ConnectError(
+            f"{setting}={text}: a path has no {{}}, no backslash and no .. in it, to be held to {PROPERTY}"
+        )
     allowed_path(path, worker, setting)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The scheme and the path as Hadoop reads them: a path has no query and no fragment, and % is a letter."""
+    scheme, colon, rest = text.partition(":")
+    if not colon or "/" in scheme:
+        return "", text
+    if rest.startswith("//"):
+        rest = "/" + rest[2:].partition("/")[2]
+    return scheme.strip().lower(), rest
 
 
 def _problems(config: Mapping[str, str], rows: Sequence[Setting], name: str) -> list[Problem]:

@@ -83,6 +83,7 @@ class KeptCheckpoint:
         given = run.config.get(CHECKPOINT)
         if given is not None:
             check_path(given, run.worker, CHECKPOINT)
+        self._is_given = given is not None
         self.place = given or run.kept_checkpoint
         self._java = spark._jvm
         path = self._java.org.apache.hadoop.fs.Path(self.place)
@@ -100,6 +101,13 @@ class KeptCheckpoint:
             stream.close()
 
     def forget(self) -> None:
+        """Raises `ConnectError` for a directory that has other things in it: they are not ours to delete."""
+        is_there = self._is_given and self._files.exists(self._path)
+        if is_there and self.id() is None and len(self._files.listStatus(self._path)):
+            raise ConnectError(
+                f"{CHECKPOINT}={self.place}: it is no checkpoint of Spark's, and is not empty; a new beginning would "
+                "delete it: name a directory that is empty, or is not there yet"
+            )
         self._files.delete(self._path, True)
 
 
@@ -134,7 +142,7 @@ def start_source(spark: Any, run: Run) -> Any:
 
     if options.text("spark.read") == "batch":
         stored = stored_offset(run)
-        done = -1 if stored is None else int(stored.get("batch", -1))
+        done = -1 if stored is None else _reads_of(stored)
 
         def read(number: int) -> None:
             writer = frame(spark.read).write.format(NAME).mode("append")
@@ -153,6 +161,16 @@ def start_source(spark: Any, run: Run) -> Any:
     )
     run.mark_running()
     return query
+
+
+def _reads_of(stored: Mapping[str, Any]) -> int:
+    """Raises `ConnectError` for an offset of a stream's, whose number counts something else."""
+    if stored.get("checkpoint") != _READS:
+        raise ConnectError(
+            "spark.read=batch: the connector's offsets are those of spark.read=stream; set that again, or delete the "
+            "offsets, to read everything"
+        )
+    return int(stored["batch"])
 
 
 class RepeatedReads:

@@ -3,6 +3,7 @@
 import json
 import textwrap
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,33 @@ def test_a_file_of_the_working_directory_stands_in_for_no_package(
         run(tmp_path, "dlt_shop:orders").started()
 
 
+@pytest.mark.parametrize("entry", ["intruder.sub:orders", "intruding.sub:orders"])
+def test_what_is_not_installed_does_not_run_to_find_that_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    ran = tmp_path / "ran"
+    (tmp_path / "intruding").mkdir()
+    for name in ("intruder.py", "intruding/__init__.py"):
+        (tmp_path / name).write_text(f"open({str(ran)!r}, 'w').close()\n")
+    (tmp_path / "intruding" / "sub.py").write_text("orders = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    kind = find_connector("ottla.connect.DltSourceConnector").load()
+    assert issubclass(kind, Source)
+    assert "in an installed package" in kind.validate({"dlt.resource": entry})[0][1]
+    assert not ran.exists()
+
+
 def test_what_is_no_row_is_refused_with_the_resources_name(tmp_path: Path, shop: Any) -> None:
     reading = run(tmp_path, "dlt_shop:scalars")
     with pytest.raises(ConnectError, match="resource scalars gave a int"):
         reading.take(reading.started(), 1, PATIENCE_S)
+
+
+def test_a_number_keeps_its_digits_or_is_refused(tmp_path: Path, shop: Any) -> None:
+    shop.NUMBERS[:] = [{"n": 1, "price": Decimal("1.123456789012345678")}]
+    reading = run(tmp_path, "dlt_shop:backwards")
+    source = reading.started()
+    assert reading.take(source, 1, PATIENCE_S)[0]["price"] == Decimal("1.123456789012345678")
+    shop.NUMBERS += [{"n": 2, "price": 0.5}]
+    with pytest.raises(ConnectError, match="column price has decimals and floats"):
+        reading.take(source, 1, PATIENCE_S)

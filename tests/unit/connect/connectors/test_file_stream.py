@@ -84,6 +84,37 @@ def test_lines_that_were_written_before_a_file_was_rotated_are_read(run: SourceR
     assert list(run.offsets.values()) == [{"position": 5}]
 
 
+def test_lines_are_read_that_come_to_a_file_after_it_was_rotated(run: SourceRun, file: Path, tmp_path: Path) -> None:
+    with open(file, "a", buffering=1) as growing:
+        growing.write("one\n")
+        source = run.started()
+        assert run.take(source) == ["one"]
+        os.rename(file, tmp_path / "in.1")
+        file.touch()  # as logrotate creates it, before it tells who writes
+        assert run.take(source, 2) == []
+        growing.write("two\n")
+        assert run.take(source, 2) == ["two"]
+        growing.write("three\n")
+    file.write_text("four\n")
+    assert run.take(source, 3) == ["three", "four"]
+    assert list(run.offsets.values()) == [{"position": 5}]
+
+
+def test_a_file_that_becomes_a_link_to_elsewhere_is_not_read(run: SourceRun, file: Path, tmp_path: Path) -> None:
+    allowed, secret = tmp_path / "allowed", tmp_path / "secret"
+    allowed.mkdir()
+    secret.write_text("secret\n")
+    run.worker = {"file.allowed.paths": str(allowed)}
+    run.config["file"] = str(allowed / "in")
+    (allowed / "in").write_text("one\n")
+    source = run.started()
+    assert run.take(source) == ["one"]
+    (allowed / "in").unlink()
+    (allowed / "in").symlink_to(secret)
+    with pytest.raises(PathNotAllowed):
+        run.take(source, 2)
+
+
 def test_a_long_line_is_not_taken_for_the_end(run: SourceRun, file: Path) -> None:
     file.write_text("x" * 3_000_000 + "\n")
     source = run.started()

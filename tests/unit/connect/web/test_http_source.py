@@ -204,6 +204,55 @@ def test_nothing_new_and_later_and_no_are_told_apart(tmp_path: Path) -> None:
             reading.take(source)
 
 
+@pytest.mark.parametrize("status", [204, 304])
+@pytest.mark.parametrize("way", ["cursor", "link", "item", "none"])
+def test_nothing_new_is_said_behind_items_too(tmp_path: Path, way: str, status: int) -> None:
+    api = Api()
+    api.add(2)
+    is_new = True
+    with WebServer(lambda asked: api(asked) if is_new else Answer(status)) as server:
+        reading = run(server, tmp_path, way)
+        source = reading.started()
+        assert len(reading.take(source)) == 2
+        is_new = False
+        assert reading.take(source, 2) == []
+        api.add(1)
+        is_new = True
+        assert [one["id"] for one in reading.take(source, 2)] == [2]
+
+
+@pytest.mark.parametrize("values", [[1, 2, 10], ["a", "b", "c"]])
+def test_items_before_the_offset_are_refused_and_not_written_again(tmp_path: Path, values: list[Any]) -> None:
+    said = json.dumps([{"at": value} for value in values]).encode()
+    with WebServer(lambda _: Answer(200, said)) as server:
+        reading = run(server, tmp_path, "item")
+        source = reading.started()
+        assert len(reading.take(source)) == 3
+        with pytest.raises(ConnectError, match="is before the offset"):
+            reading.take(source)
+
+
+def test_a_page_that_becomes_shorter_while_the_next_begins_is_refused(tmp_path: Path) -> None:
+    answers = [b"[1, 2]", b"[1, 2]", b"[4]", b"[1]"]  # 2 went, and 3 took its place where it is not seen
+    with WebServer(lambda _: Answer(200, answers.pop(0))) as server:
+        reading = run(server, tmp_path, "page")
+        source = reading.started()
+        assert reading.take(source) == [1, 2]
+        with pytest.raises(ConnectError, match="does not only grow"):
+            reading.take(source)
+
+
+def test_a_stored_offset_sends_no_credentials_to_another_origin(tmp_path: Path) -> None:
+    with WebServer(lambda _: Answer(200, b"[1]")) as server, WebServer(lambda _: Answer(200, b"[]")) as other:
+        reading = run(server, tmp_path, "link", http__auth="bearer", http__auth__token="token")
+        reading.take(reading.started())
+        for offset in reading.offsets.values():
+            offset["at"] = f"{other.url}/steal"
+        with pytest.raises(ConnectError, match="another origin"):
+            reading.take(reading.started())
+        assert other.asked == []
+
+
 def test_a_link_to_another_origin_is_not_followed(tmp_path: Path) -> None:
     with WebServer(lambda _: Answer(200, b"[1]", {"Link": '<http://127.0.0.1:9/steal>; rel="next"'})) as server:
         reading = run(server, tmp_path, "link", http__auth="bearer", http__auth__token="token")

@@ -30,7 +30,10 @@ _DEBEZIUM: Final = "io.debezium."
 _EPOCH: Final = datetime(1970, 1, 1)
 _QUESTION: Final = "\0"
 _DAY: Final = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-_PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options")
+_FILES: Final = ("sslrootcert", "sslcert", "sslkey")
+_AS_WRITTEN: Final = ("json", "jsonb", "interval")
+"""Types whose texts say more than what Python makes of them: the digits of numbers, null, months."""
+_PASSED_ON: Final = ("sslmode", *_FILES, "options")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +176,9 @@ class Database(ABC):
 
 
 def check_database(url: str, user: str | None, password: str | None, setting: str = "connection.url") -> None:
-    """Whether it can be opened, for a configuration that is not used yet. A file is not looked at: which files a
+    """Whether it can be opened, for a configuration that is not used yet. Files are not looked at: which of them a
     connector may use is the worker's to say, and it is not known here. Raises as `open_database`."""
-    if _kind(url) != "sqlite":
+    if _kind(url) != "sqlite" and not any(f"{name}=" in url for name in _FILES):
         open_database(url, user, password, {}, setting).close()
 
 
@@ -190,7 +193,7 @@ def open_database(
     setting and the remedy."""
     kind = _kind(url)
     if kind in ("postgresql", "postgres"):
-        return PostgreSQL(url, user, password, setting)
+        return PostgreSQL(url, user, password, worker, setting)
     if kind == "sqlite":
         return SQLite(url, worker, setting)
     raise ConnectError(
@@ -214,6 +217,8 @@ class SQLite(Database):
             name = str(path)
         try:
             self._connection = sqlite3.connect(name or ":memory:", isolation_level=None, timeout=10)
+            # A query of somebody else's may otherwise open and write any file: ATTACH, VACUUM INTO.
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             self._connection.execute("PRAGMA schema_version")  # reads the file: it may be none of SQLite's
         except sqlite3.Error as error:
             raise ConnectError(f"{setting}: {self.place} cannot be opened: {error}") from error
@@ -302,7 +307,13 @@ class SQLite(Database):
             raise self._raised(error) from error
 
     def moment_text(self, column: str, type: str) -> tuple[str, str]:
-        return (column, "?") if "INT" in type.upper() else (f"strftime('%Y-%m-%d %H:%M:%f', {column})", "?")
+        """Milliseconds: SQLite reads no more of a time. What is a number in a column of times is what JDBC writes
+        there."""
+        if "INT" in type.upper():
+            return column, "?"
+        of_number = f"strftime('%Y-%m-%d %H:%M:%f', {column} / 1000.0, 'unixepoch')"
+        of_text = f"strftime('%Y-%m-%d %H:%M:%f', {column})"
+        return f"CASE typeof({column}) WHEN 'integer' THEN {of_number} ELSE {of_text} END", "?"
 
     def moment_parameter(self, us: int, type: str) -> Any:
         if "INT" in type.upper():
@@ -359,7 +370,9 @@ def no_column(schema: Schema) -> ConnectError:
 class PostgreSQL(Database):
     """Many rows go by COPY into a temporary table, and from there by one statement into their own."""
 
-    def __init__(self, url: str, user: str | None, password: str | None, setting: str) -> None:
+    def __init__(
+        self, url: str, user: str | None, password: str | None, worker: Mapping[str, str], setting: str
+    ) -> None:
         try:
             import psycopg  # needed by whoever has such a database
         except ImportError as error:
@@ -378,6 +391,9 @@ class PostgreSQL(Database):
         self.catalogue = unquote(parts.path[1:])
         self.place = f"PostgreSQL {parts.hostname}:{port}/{self.catalogue}"
         known: dict[str, Any] = {name: given[name] for name in _PASSED_ON if name in given}
+        for name in _FILES:
+            if known.get(name, "system") != "system":  # the system's certificates are no file
+                allowed_path(known[name], worker, f"{setting}: {name}")
         try:
             self._connection = psycopg.connect(
                 host=parts.hostname,
@@ -391,6 +407,8 @@ class PostgreSQL(Database):
                 **known,
             )
             self._connection.execute("SET TIME ZONE 'UTC'")
+            for name in _AS_WRITTEN:
+                self._connection.adapters.register_loader(name, psycopg.types.string.TextLoader)
         except psycopg.OperationalError as error:
             raise self._refused(error, setting) from None
         self._staged = 0

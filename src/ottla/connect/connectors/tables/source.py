@@ -15,13 +15,14 @@ Rows that are changed without a new time, and rows that are deleted, are not see
 committed late with an early time is seen if the delay is longer than the transaction was.
 """
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
-from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from decimal import Context, Decimal, InvalidOperation
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
@@ -39,7 +40,7 @@ from ottla.connect.connectors.tables.databases import (
 )
 from ottla.connect.connectors.tables.sink import POSITIONS
 from ottla.connect.data import schema as schemas
-from ottla.connect.data.columns import nothing
+from ottla.connect.data.columns import AnyColumn, nothing
 from ottla.connect.data.records import Records
 from ottla.connect.data.rows import column_of
 from ottla.connect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, Field, Schema, Type, scale_of
@@ -48,6 +49,8 @@ from ottla.connect.options import InvalidOption, read_options
 
 _CLASS: Final = "io.confluent.connect.jdbc.JdbcSourceConnector"
 _SHORTEST_PAUSE_S: Final = 0.005
+_DIGITS: Final = Context(prec=100_000)
+"""More than a number of a database has: none is rounded off."""
 _EPOCH: Final = datetime(1970, 1, 1)
 _DAY: Final = date(1970, 1, 1)
 _TYPES: Final = {
@@ -92,6 +95,14 @@ class _Polled:
     is_read: bool = False
     """Whether it was read to its end, once."""
     bulk: Iterator[tuple[list[ColumnFacts], list[tuple[Any, ...]]]] | None = None
+
+
+class _Page(NamedTuple):
+    """Rows that were read at once, and of each the moment by which the database has compared it, if it has."""
+
+    facts: list[ColumnFacts]
+    rows: list[tuple[Any, ...]]
+    moments_us: list[int]
 
 
 class TablesSource(Source):
@@ -222,13 +233,17 @@ class TablesSource(Source):
         prefix = self._given.text("topic.prefix")
         if query:
             if "query" not in self._polled:
-                statement = query if self._mode == "bulk" else f"SELECT * FROM ({query}) AS polled"
-                self._add("query", _Polled(None, statement, {"query": "query"}, prefix))
+                self._add("query", _Polled(None, query, {"query": "query"}, prefix))
             return
-        for table in self._wanted(database):
+        wanted = self._wanted(database)
+        _refuse_one_topic_for_two(wanted)
+        for gone in self._polled.keys() - {str(table) for table in wanted}:
+            self.context.log.warning("table %s is not there any more, and is not read", gone)
+            del self._polled[gone]
+        for table in wanted:
             if str(table) not in self._polled:
                 partition = {"protocol": "1", "table": str(table)}
-                statement = f"SELECT * FROM {database.quoted_table(table)}"
+                statement = f"SELECT * FROM {literally(database.quoted_table(table))}"
                 self._add(str(table), _Polled(table, statement, partition, prefix + table.name))
 
     def _wanted(self, database: Database) -> list[Table]:
@@ -268,14 +283,15 @@ class TablesSource(Source):
             partitions.append({"table": polled.table.name})
         return next((found for one in partitions if (found := self.context.offset(one))), {})
 
-    def _first_moment_us(self, stored: Mapping[str, Any]) -> int:
+    def _first_moment_us(self, stored: Mapping[str, Any]) -> int | None:
+        """None: from the first row on, however old it is."""
         if stored.get("timestamp") is not None:
             nanoseconds = int(stored.get("timestamp_nanos") or int(stored["timestamp"]) % 1_000 * 1_000_000)
             return int(stored["timestamp"]) // 1_000 * 1_000_000 + nanoseconds // 1_000
         initial = self._given["timestamp.initial"]
         if initial == -1:
             return self._open().now_ms() * 1_000
-        return int(initial) * 1_000 if isinstance(initial, int) else 0
+        return int(initial) * 1_000 if isinstance(initial, int) else None
 
     def _check_columns(self, table: Table, facts: list[ColumnFacts]) -> None:
         known = {one.name: one for one in facts}
@@ -283,8 +299,9 @@ class TablesSource(Source):
             setting = "incrementing.column.name" if name == self._numbers else "timestamp.column.name"
             if name not in known:
                 raise ConnectError(f"{setting}: table {table} has no column {name}; it has {', '.join(known)}")
-            alone = name == self._numbers or len(self._times) == 1
-            if self._given.flag("validate.non.null") and known[name].is_nullable and alone and not known[name].is_key:
+            alone = (name,) if name == self._numbers else self._times
+            nullable = all(known[one].is_nullable and not known[one].is_key for one in alone if one in known)
+            if self._given.flag("validate.non.null") and nullable:
                 raise ConnectError(
                     f"{setting}: column {name} of {table} may be null, and such rows are not seen: declare it NOT "
                     "NULL, or set validate.non.null=false"
@@ -304,10 +321,16 @@ class TablesSource(Source):
                 self._look()
             found: list[SourceRecords] = []
             size = 0
-            for name, polled in self._polled.items():
+            for name, polled in list(self._polled.items()):
                 if polled.due_s > time.monotonic() or size >= self.context.max_bytes:
                     continue
-                made = self._bulk(name, polled) if self._mode == "bulk" else self._new_rows(name, polled)
+                try:
+                    made = self._bulk(name, polled) if self._mode == "bulk" else self._new_rows(name, polled)
+                except ConnectError:
+                    self._look()
+                    if name in self._polled:
+                        raise
+                    continue
                 if made is not None:
                     found.append(made)
                     value = made.records.value
@@ -335,47 +358,47 @@ class TablesSource(Source):
         return self._made(name, polled, facts, rows, {"polled": self.context.now_ms()})
 
     def _new_rows(self, name: str, polled: _Polled) -> SourceRecords | None:
-        facts, rows = self._page(name, polled, f" LIMIT {self._size}")
-        if len(rows) == self._size and self._times and not self._numbers:
-            facts, rows = self._whole_moments(name, polled, facts, rows)
-        if len(rows) < self._size:
+        page = self._page(name, polled, f" LIMIT {self._size}")
+        if len(page.rows) < self._size:
             self._rest(polled)
+        elif self._times and not self._numbers:
+            page = self._whole_moments(name, polled, page)
+        facts, rows = page.facts, page.rows
         if not rows:
             return None
         last = dict(zip((one.name for one in facts), rows[-1], strict=True))
         offset: dict[str, Any] = {}
         if self._numbers:
-            polled.number = int(last[self._numbers])
+            polled.number = _number(name, last[self._numbers])
             offset["incrementing"] = polled.number
         if self._times:
-            polled.moment_us = self._moment_of(last)
+            polled.moment_us = page.moments_us[-1]
             offset["timestamp"] = polled.moment_us // 1_000
             offset["timestamp_nanos"] = polled.moment_us % 1_000_000 * 1_000
         return self._made(name, polled, facts, rows, offset)
 
-    def _whole_moments(
-        self, name: str, polled: _Polled, facts: list[ColumnFacts], rows: list[tuple[Any, ...]]
-    ) -> tuple[list[ColumnFacts], list[tuple[Any, ...]]]:
+    def _whole_moments(self, name: str, polled: _Polled, page: _Page) -> _Page:
         """A page that is full may end within rows of one moment: these come with the next, or all at once if they are
         all that there is."""
-        names = [one.name for one in facts]
-        moments = [self._moment_of(dict(zip(names, row, strict=True))) for row in rows]
-        if moments[0] != moments[-1]:
-            return facts, [row for row, moment in zip(rows, moments, strict=True) if moment != moments[-1]]
-        return self._page(name, polled, "", exactly_us=moments[-1])
+        last_us = page.moments_us[-1]
+        if page.moments_us[0] == last_us:
+            return self._page(name, polled, "", exactly_us=last_us)
+        kept = page.moments_us.index(last_us)
+        return _Page(page.facts, page.rows[:kept], page.moments_us[:kept])
 
-    def _page(
-        self, name: str, polled: _Polled, limit: str, exactly_us: int | None = None
-    ) -> tuple[list[ColumnFacts], list[tuple[Any, ...]]]:
+    def _page(self, name: str, polled: _Polled, limit: str, exactly_us: int | None = None) -> _Page:
         database = self._open()
+        selected = "*"
         where: list[str] = []
         parameters: list[Any] = []
         order: list[str] = []
-        number = database.quoted(self._numbers) if self._numbers else ""
+        number = _column(database, self._numbers) if self._numbers else ""
         if self._times:
             type = next((one.type for one in self._facts.get(name, ()) if one.name == self._times[0]), "timestamp")
-            columns = ", ".join(map(database.quoted, self._times))
-            column, mark = database.moment_text(f"COALESCE({columns})" if len(self._times) > 1 else columns, type)
+            columns = ", ".join(_column(database, one) for one in self._times)
+            first_set = f"COALESCE({columns})" if len(self._times) > 1 else columns
+            column, mark = database.moment_text(first_set, type)
+            selected += f", {column}"
             order.append(column)
             if exactly_us is not None:
                 where.append(f"{column} = {mark}")
@@ -384,53 +407,62 @@ class TablesSource(Source):
                 before_us = (database.now_ms() - self._given.integer("timestamp.delay.interval.ms")) * 1_000
                 where.append(f"{column} < {mark}")
                 parameters.append(database.moment_parameter(before_us, type))
-                since = database.moment_parameter(polled.moment_us or 0, type)
-                if number and polled.number is not None:
+                since = None if polled.moment_us is None else database.moment_parameter(polled.moment_us, type)
+                if number and polled.number is not None and since is not None:
                     where.append(f"({column} > {mark} OR ({column} = {mark} AND {number} > ?))")
                     parameters += [since, since, polled.number]
-                else:
+                elif since is not None:
                     where.append(f"{column} > {mark}")
                     parameters.append(since)
+                if number:
+                    where.append(f"{number} IS NOT NULL")
         elif polled.number is not None:
             where.append(f"{number} > ?")
             parameters.append(polled.number)
+        else:
+            where.append(f"{number} IS NOT NULL")
         if number:
             order.append(number)
         clause = f" WHERE {' AND '.join(where)}" if where else ""
-        statement = f"{polled.statement}{clause} ORDER BY {', '.join(order)}{limit}"
+        if self._times and exactly_us is None and column != first_set:
+            clause += f" OR ({first_set} IS NOT NULL AND {column} IS NULL)"  # no time: it is refused, not passed over
+        statement = f"SELECT {selected} FROM ({polled.statement}) AS polled{clause} ORDER BY {', '.join(order)}{limit}"
         pieces = list(database.stream(statement, parameters, self._size))
-        return pieces[0][0], [row for _, piece in pieces for row in piece]
+        facts, rows = pieces[0][0], [row for _, piece in pieces for row in piece]
+        if not self._times:
+            return _Page(facts, rows, [])
+        moments_us = [self._moment_us(name, facts, row) for row in rows]
+        return _Page(facts[:-1], [row[:-1] for row in rows], moments_us)
 
-    def _moment_of(self, row: Mapping[str, Any]) -> int:
-        value = next((row[name] for name in self._times if row.get(name) is not None), None)
+    def _moment_us(self, name: str, facts: list[ColumnFacts], row: tuple[Any, ...]) -> int:
+        """The moment that the database has compared, which is a row's last column."""
+        value = row[-1]
         if isinstance(value, int):
             return value * 1_000
         if isinstance(value, str):
             value = datetime.fromisoformat(value)
         if not isinstance(value, datetime):
-            raise ConnectError(f"timestamp.column.name: {value!r} is no time")
+            there = dict(zip((one.name for one in facts), row, strict=True))
+            shown = next((there[one] for one in self._times if there.get(one) is not None), value)
+            raise ConnectError(f"timestamp.column.name: {shown!r} in {name} is no time")
         return _microseconds(value)
 
     def _made(
         self, name: str, polled: _Polled, facts: list[ColumnFacts], rows: list[tuple[Any, ...]], offset: dict[str, Any]
     ) -> SourceRecords:
-        declared = {one.name: one for one in self._facts.get(name, ())}
-        if polled.table is not None and any(one.name not in declared for one in facts):
+        known = {one.name for one in self._facts.get(name, ())}
+        if polled.table is not None and any(one.name not in known for one in facts):
             self._facts[name] = self._open().columns(polled.table)  # a column came meanwhile
-            declared = {one.name: one for one in self._facts[name]}
-        if polled.table is None and not declared:
+        if polled.table is None and not known:
             self._facts[name] = [_told(one, place, rows) for place, one in enumerate(facts)]
-            declared = {one.name: one for one in self._facts[name]}
-        fields = [(one.name, _schema(declared.get(one.name, one))) for one in facts]
-        title = polled.table.name if polled.table is not None else None
-        schema = Schema(Type.STRUCT, name=title, fields=tuple(Field(*one) for one in fields))
         try:
-            values = [
-                {one: _value(kind, value) for (one, kind), value in zip(fields, row, strict=True)} for row in rows
-            ]
-            column = column_of(schema, values)
-        except (DataError, ValueError, TypeError, InvalidOperation) as error:
-            raise ConnectError(f"a row of {name} in {self._open().place} cannot be read: {error}") from error
+            column = self._column_of(name, polled, facts, rows)
+        except ConnectError:
+            fresh = None if polled.table is None else self._open().columns(polled.table)
+            if fresh is None or fresh == self._facts[name]:
+                raise
+            self._facts[name] = fresh  # a column's type is another one now
+            column = self._column_of(name, polled, facts, rows)
         length = len(rows)
         records = Records(
             polled.topic,
@@ -442,12 +474,56 @@ class TablesSource(Source):
         )
         return SourceRecords(records, polled.partition, offset)
 
+    def _column_of(
+        self, name: str, polled: _Polled, facts: list[ColumnFacts], rows: list[tuple[Any, ...]]
+    ) -> AnyColumn:
+        """Rows as structs, by what is known of the columns. Raises `ConnectError`."""
+        declared = {one.name: one for one in self._facts.get(name, ())}
+        fields = [(one.name, _schema(declared.get(one.name, one))) for one in facts]
+        title = polled.table.name if polled.table is not None else None
+        try:
+            schema = Schema(Type.STRUCT, name=title, fields=tuple(Field(*one) for one in fields))
+            values = [
+                {one: _value(kind, value) for (one, kind), value in zip(fields, row, strict=True)} for row in rows
+            ]
+            return column_of(schema, values)
+        except (DataError, ValueError, TypeError, AttributeError, InvalidOperation) as error:
+            raise ConnectError(f"a row of {name} in {self._open().place} cannot be read: {error}") from error
+
+
+def _column(database: Database, name: str) -> str:
+    """With the table before it: SQLite takes a name in quotes that is no column's for a text."""
+    return f"polled.{literally(database.quoted(name))}"
+
+
+def _number(name: str, value: Any) -> int:
+    """What an offset can say of a column that grows. A fraction would be cut off, and its row come again and again; a
+    text has another order than its number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
+        return int(value)
+    raise ConnectError(f"incrementing.column.name: {value!r} in {name} is no whole number")
+
 
 def _is(named: Table, table: Table) -> bool:
     """A name without a schema is any schema's; one with a catalogue before it counts without."""
     if named.name != table.name:
         return False
     return named.schema is None or named.schema.rpartition(".")[2] == table.schema
+
+
+def _refuse_one_topic_for_two(tables: list[Table]) -> None:
+    """As Confluent's connector does: nothing in a record says which of two tables its row is of."""
+    seen: dict[str, Table] = {}
+    for table in tables:
+        other = seen.setdefault(table.name, table)
+        if other != table:
+            raise ConnectError(
+                f"table.whitelist: {other} and {table} would go to one topic, which is named after the table; choose "
+                "one of them with table.whitelist, table.blacklist or schema.pattern, and give the other a connector "
+                "with another topic.prefix"
+            )
 
 
 def _told(facts: ColumnFacts, place: int, rows: list[tuple[Any, ...]]) -> ColumnFacts:
@@ -483,7 +559,7 @@ def _value(schema: Schema, value: Any) -> Any:
     if value is None:
         return None
     if schema.logical == DECIMAL:
-        return Decimal(str(value)).quantize(Decimal(1).scaleb(-scale_of(schema)))
+        return Decimal(str(value)).quantize(Decimal(1).scaleb(-scale_of(schema)), context=_DIGITS)
     if schema.logical == DATE:
         day = date.fromisoformat(value[:10]) if isinstance(value, str) else value
         return (day - _DAY).days
@@ -496,12 +572,23 @@ def _value(schema: Schema, value: Any) -> Any:
             return value
         return _microseconds(datetime.fromisoformat(value) if isinstance(value, str) else value) // 1_000
     if schema.type is Type.STRING and not isinstance(value, str):
-        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        return _text(value)
     if schema.type is Type.BYTES:
-        return bytes(value)
+        if not isinstance(value, bytes | bytearray | memoryview | str):
+            raise DataError(f"{value!r} is no bytes")
+        return value.encode() if isinstance(value, str) else bytes(value)
     if schema.type is Type.BOOLEAN:
+        if value not in (0, 1):  # SQLite keeps what it is given: a text "false" too
+            raise DataError(f"{value!r} is no boolean")
         return bool(value)
     return value
+
+
+def _text(value: Any) -> str:
+    """A value whose type of the database has none here."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _microseconds(when: datetime) -> int:

@@ -32,7 +32,7 @@ from ottla.config.setting import ANY, HIGH, LOW, MEDIUM, REQUIRED, Int, Secret, 
 from ottla.connect.arrow_tables import without_positions
 from ottla.connect.connector import Problem, Source, SourceRecords
 from ottla.connect.connectors.known_options import refuse_unknown, setting_of
-from ottla.connect.connectors.web.client import Limits, Patience, Reply, Request, WebClient, parse_url, patiently
+from ottla.connect.connectors.web.client import Limits, Patience, Reply, Request, Url, WebClient, parse_url, patiently
 from ottla.connect.connectors.web.options import credentials, headers_of, secret_of, tls_context, tls_rows
 from ottla.connect.converters.json_rows import schemaless
 from ottla.connect.data.columns import Schemaless
@@ -123,6 +123,11 @@ class HttpSource(Source):
         self._partition = {"url": self._url}
         said = self.context.offset(self._partition)
         self._place = self._first() if said is None else _place_of(said)
+        if self._mode == "link" and not self._is_own(parse_url(self._place.at, "the stored offset")):
+            raise ConnectError(
+                f"the stored offset leads to another origin than http.url, which is not asked: alter or reset the "
+                f"offsets of connector {self.context.connector}"
+            )
         self._next_poll_s = monotonic()
 
     def _first(self) -> _Place:
@@ -130,6 +135,10 @@ class HttpSource(Source):
         if self._mode == "link":
             return _Place(self._url)
         return _Place("1" if self._mode == "page" and not initial else initial)
+
+    def _is_own(self, url: Url) -> bool:
+        """Whether the credentials may go there."""
+        return url.origin == parse_url(self._url, "http.url").origin
 
     def stop(self) -> None:
         if self._client is not None:
@@ -155,18 +164,23 @@ class HttpSource(Source):
         items = self._items_of(said, reply)
         if self._mode == "item":
             return self._behind_items(place, items, reply)
-        if len(items) < place.items:
-            raise ConnectError(
-                f"{reply.url} has {len(items)} items, and {place.items} of it are written: it does not only grow, so "
-                f"what is new cannot be known; use another http.offset.mode than {self._mode}"
-            )
-        new = items[place.items :]
+        if reply.status in _NOTHING_NEW and self._mode != "page":
+            return [], place
+        new = self._new(place, items, reply)
         if self._mode == "page":
             return self._behind_page(place, new, len(items))
         after = self._next(said, reply)
         if after is None or after == place.at:
             return new, _Place(place.at, len(items))
         return new, _Place(after)
+
+    def _new(self, place: _Place, items: list[Any], reply: Reply) -> list[Any]:
+        if len(items) < place.items:
+            raise ConnectError(
+                f"{reply.url} has {len(items)} items, and {place.items} of it are written: it does not only grow, so "
+                f"what is new cannot be known; use another http.offset.mode than {self._mode}"
+            )
+        return items[place.items :]
 
     def _behind_page(self, place: _Place, new: list[Any], count: int) -> tuple[list[Any], _Place]:
         if new or not count:
@@ -177,8 +191,7 @@ class HttpSource(Source):
             return [], place
         # The next page has begun, so this one is complete; it may have grown since it was read.
         reply, said = self._asked(place.at)
-        items = self._items_of(said, reply)
-        return items[place.items :], _Place(after)
+        return self._new(place, self._items_of(said, reply), reply), _Place(after)
 
     def _behind_items(self, place: _Place, items: list[Any], reply: Reply) -> tuple[list[Any], _Place]:
         assert self._pointer is not None
@@ -189,6 +202,12 @@ class HttpSource(Source):
                     f"{reply.url}: items are not in the order of http.offset.pointer={self._pointer}: {value!r} comes "
                     f"behind {before!r}; ask for them in that order"
                 )
+        if place.items and values and not _is_ordered(_as(values[0], place.at), values[0]):
+            raise ConnectError(
+                f"{reply.url}: an item's http.offset.pointer={self._pointer} is {values[0]!r}, which is before the "
+                f"offset {place.at!r} that was asked for: it would be written at each poll; ask for what is at or "
+                "behind ${offset}"
+            )
         passed = 0
         while passed < min(place.items, len(values)) and _text(values[passed]) == place.at:
             passed += 1
@@ -212,7 +231,7 @@ class HttpSource(Source):
             if found is None:
                 return None
             url = parse_url(urljoin(reply.url.text, found).partition("#")[0], "the Link header")
-            if url.origin != parse_url(self._url, "http.url").origin:
+            if not self._is_own(url):
                 raise ConnectError(f"{reply.url} names {url} as the next: another origin, which is not asked")
             return url.text
         if self._mode != "cursor":
@@ -321,6 +340,16 @@ def next_link(text: str) -> str | None:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _as(value: Any, text: str) -> Any:
+    """An offset's text as what the value is: a text or a number."""
+    if isinstance(value, str):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _is_ordered(before: Any, after: Any) -> bool:
