@@ -2,17 +2,15 @@
 with the text of a Java exception."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote
 
 from ottla.connect.worker.decisions import OffsetChange
-from ottla.connect.worker.records import TargetState
+from ottla.connect.worker.records import SURROGATE, TargetState
 from ottla.connect.worker.refusals import bad_request
 
 _INITIAL: Final = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
-_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _MEMBERS: Final = ("name", "config", "initial_state")
 _FORBIDDEN: Final = {
     "2f": "Ambiguous URI path separator",
@@ -54,7 +52,7 @@ def json_of(body: bytes) -> Any:
         raise bad_request("The request has no body; it must be JSON")
     try:
         found = json.loads(body)
-        if _SURROGATE.search(body):  # Half a character, which no topic and no reply could have.
+        if SURROGATE.search(body):  # Half a character, which no topic and no reply could have.
             json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise bad_request("The body of the request has half of a surrogate pair, which is no character") from None

@@ -32,7 +32,7 @@ from ottla.connect.options import InvalidOption
 from ottla.connect.worker import decisions, sink_offsets
 from ottla.connect.worker.config_providers import ConfigProviders
 from ottla.connect.worker.decisions import Decision, OffsetChange, RestartPlan
-from ottla.connect.worker.log_levels import LogLevels
+from ottla.connect.worker.log_levels import LEVELS, LogLevels
 from ottla.connect.worker.plugins import ConnectorPlugin, Plugins, task_class_of
 from ottla.connect.worker.records import (
     ConnectorConfig,
@@ -289,8 +289,9 @@ class Worker:
 
     def _on_fact(self, fact: Fact) -> None:
         if isinstance(fact, LoggerLevel):
-            if self.is_loaded:
-                self.levels.set(fact.logger, fact.level, self.world.clock.now_ms())
+            level = fact.level.upper()
+            if self.is_loaded and level in LEVELS:
+                self.levels.set(fact.logger, level, self.world.clock.now_ms())
         elif isinstance(fact, ConnectorConfig | Target):
             if not self._changed:
                 self.world.timers.after(0, self._look_at_changed)  # What is replayed in one turn is looked at once.

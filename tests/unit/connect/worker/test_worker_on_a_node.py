@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ottla.client.blocking.producer import Producer
 from ottla.connect.engine_port import Progress
 from ottla.testing.node import RunningNode
 from tests.unit.connect.worker.worker_in_a_thread import (
@@ -341,3 +342,25 @@ def test_a_level_with_the_scope_of_the_cluster_reaches_all_workers(worker: Worke
     assert worker.ask("PUT", f"/admin/loggers/{logger}", {"level": "info"}).body == [logger]
     assert worker.ask("PUT", f"/admin/loggers/{logger}?scope=cluster", {"level": "DEBUG"}).status == 204
     wait_for(lambda: worker.ask("GET", f"/admin/loggers/{logger}").body["level"] == "DEBUG", "it is set")
+
+
+def test_odd_records_in_the_topics_cost_nothing_but_themselves(node: RunningNode, worker: WorkerInAThread) -> None:
+    group = worker.settings.values.text("group.id")
+    odd = [
+        ("configs", b"logger-cluster-odd.logger", b'{"level":"LOUD"}'),
+        ("configs", b"commit-lines", b'{"tasks":1000000000000000}'),
+        ("configs", b"connector-half", b'{"properties":{"connector.class":"FileStreamSource","topic":"\\ud800"}}'),
+        ("status", b"status-connector-lines", b'{"state":"RUNNING","worker_id":"a:1","generation":1e999}'),
+        ("offsets", b'["lines",{}]', b'{"at":"\\ud800"}'),
+        ("configs", None, b"{}"),
+        ("configs", b"connector-half", b"\xff"),
+        ("configs", b"of-a-later-version", None),
+    ]
+    with Producer({"bootstrap.servers": node.bootstrap}) as producer:
+        for topic, key, value in odd:
+            producer.send(f"{group}-{topic}", value, key)
+        producer.flush()
+    assert worker.ask("PUT", "/connectors/lines/config", SOURCE).status == 201
+    wait_for(lambda: worker.state_of("lines") == RUNNING, "it runs")
+    assert worker.ask("GET", "/connectors?expand=info&expand=status").status == 200
+    assert worker.ask("GET", "/connectors/lines/offsets").body == {"offsets": []}

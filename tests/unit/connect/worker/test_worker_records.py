@@ -118,6 +118,11 @@ def test_the_state_is_what_kafka_connect_had() -> None:
         (Topic.STATUS, b"status-topic-x", b"{}"),
         (Topic.STATUS, b"status-topic-x:connector-y", b'{"topic":7}'),
         (Topic.STATUS, b"status-connector-x", b"[" * 100_000),
+        (Topic.STATUS, b"status-connector-x", b'{"state":"RUNNING","generation":1e999}'),
+        (Topic.STATUS, b"status-connector-x", b'{"state":"FAILED","trace":"half a pair: \\ud800"}'),
+        (Topic.CONFIGS, b"connector-x", b'{"properties":{"file":"\\ud800"}}'),
+        (Topic.OFFSETS, b'["x",{"file":"\\udfff"}]', b"{}"),
+        (Topic.OFFSETS, b'["x",{}]', b'{"at":"\\udfff"}'),
         (Topic.OFFSETS, b"no json", b"{}"),
         (Topic.OFFSETS, b'["x"]', b"{}"),
         (Topic.OFFSETS, b'{"a":1}', b"{}"),
@@ -155,4 +160,15 @@ def test_a_connector_that_is_deleted_and_made_again_has_no_tasks() -> None:
         state.replay(record)
     state.replay(records.connector_record("x", None))
     state.replay(records.connector_record("x", {"a": "2"}))
+    assert state.connectors["x"].tasks == ()
+
+
+def test_a_commit_of_more_tasks_than_there_can_be_is_not_usable() -> None:
+    state = State()
+    state.replay(records.connector_record("x", {"a": "1"}))
+    for record in records.tasks_records("x", [{"n": "0"}], is_source=True):
+        state.replay(record)
+    state.replay(records.commit_record("x", 10**15))
+    assert state.connectors["x"].tasks == ({"n": "0"},)
+    state.replay(records.commit_record("x", -1))
     assert state.connectors["x"].tasks == ()
