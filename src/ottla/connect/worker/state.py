@@ -145,9 +145,10 @@ class State:
             self.connectors[fact.name].tasks = _in_order(merged)
 
     def _on_target(self, fact: Target) -> None:
+        """A connector whose target state is gone is to run, as one that never had any."""
         _put(self._targets, fact.name, fact.target)
-        if fact.name in self.connectors and fact.target is not None:
-            self.connectors[fact.name].target = fact.target
+        if fact.name in self.connectors:
+            self.connectors[fact.name].target = fact.target or TargetState.STARTED
 
     # --- asking ---
 

@@ -137,6 +137,15 @@ def test_a_target_state_of_an_older_worker_counts() -> None:
     assert parse(older) == Target("x", TargetState.PAUSED)
 
 
+def test_a_target_state_that_is_gone_is_the_same_now_and_after_a_restart() -> None:
+    paused, gone = records.target_record("x", TargetState.PAUSED), records.target_record("x", None)
+    now, later = State(), State()
+    for record in (records.connector_record("x", {}), paused, gone):
+        now.replay(record)
+    later.replay(records.connector_record("x", {}))  # Compaction has taken the others.
+    assert now.connectors["x"].target is later.connectors["x"].target is TargetState.STARTED
+
+
 def test_tasks_count_when_all_of_them_are_committed() -> None:
     state = State()
     state.replay(records.connector_record("x", {"a": "1"}))
