@@ -309,9 +309,9 @@ class Worker:
             resolved = self.providers.resolved(config)
             rows = plugin.load().settings
         except (Refused, InvalidOption) as problem:
-            return Unusable(f"connector {name} cannot be started: {problem}")
+            return Unusable(shortened(f"connector {name} cannot be started: {problem}"))
         except Exception:
-            return Unusable(f"connector {name} cannot be started:\n{traceback.format_exc()}")
+            return Unusable(shortened(f"connector {name} cannot be started:\n{traceback.format_exc()}"))
         self._secrets[name] = secrets_of(config, resolved, rows)
         resolved["name"] = name
         return Prepared(resolved, task_class_of(plugin.class_name), plugin.type == "source", plugin.version)
@@ -539,7 +539,9 @@ def _refers(config: Config, name: str) -> bool:
 
 
 def shortened(trace: str) -> str:
-    """Its beginning and its end: a record that no topic takes would cost the lead, again and again."""
+    """Its beginning and its end: a record that no topic takes would cost the lead, again and again. Half of a surrogate
+    pair, as in the name of a file that is not UTF-8, is written as an escape: no topic takes it either."""
+    trace = trace.encode(errors="backslashreplace").decode()
     if len(trace) <= _TRACE_HEAD + _TRACE_TAIL:
         return trace
     left_out = len(trace) - _TRACE_HEAD - _TRACE_TAIL

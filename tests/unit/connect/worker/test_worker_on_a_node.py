@@ -1,5 +1,7 @@
 """Whole workers on a node: what people do through REST, failures, a second worker, and a restart on the same topics."""
 
+import json
+import os
 import time
 from collections.abc import Iterator
 
@@ -114,6 +116,11 @@ def test_what_no_topic_takes_is_refused_or_shortened(worker: WorkerInAThread) ->
     assert trace.startswith("begin")
     assert trace.endswith("end")
     assert len(trace) < 40_000
+    worker.ask("POST", "/connectors/lines/tasks/0/restart")
+    wait_for(lambda: worker.state_of("lines") == RUNNING, "it runs again")
+    worker.engine.fail("lines", f"OSError: cannot open {os.fsdecode(bytes([255]))}")
+    wait_for(lambda: worker.state_of("lines") == ("RUNNING", ["FAILED"]), "its task failed")
+    assert worker.ask("GET", "/connectors/lines/tasks/0/status").body["trace"] == "OSError: cannot open \\udcff"
 
 
 def test_a_retriable_failure_is_shown_as_restarting_until_it_runs(worker: WorkerInAThread) -> None:
@@ -364,3 +371,16 @@ def test_odd_records_in_the_topics_cost_nothing_but_themselves(node: RunningNode
     wait_for(lambda: worker.state_of("lines") == RUNNING, "it runs")
     assert worker.ask("GET", "/connectors?expand=info&expand=status").status == 200
     assert worker.ask("GET", "/connectors/lines/offsets").body == {"offsets": []}
+
+
+def test_a_configuration_as_large_as_a_topic_takes_does_not_cost_the_lead(
+    node: RunningNode, worker: WorkerInAThread
+) -> None:
+    """Another worker may have written it; that it cannot be started must fit into a record too."""
+    value = json.dumps({"properties": {"file": "x" * 1_048_400}}).encode()
+    with Producer({"bootstrap.servers": node.bootstrap, "max.request.size": "2000000"}) as producer:
+        producer.send(f"{worker.settings.values.text('group.id')}-configs", value, b"connector-huge")
+        producer.flush()
+    wait_for(lambda: worker.state_of("huge") == ("FAILED", []), "it cannot be started")
+    assert worker.ask("PUT", "/connectors/lines/config", SOURCE).status == 201
+    wait_for(lambda: worker.state_of("lines") == RUNNING, "it runs")
