@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ottla.client.blocking.producer import Producer
+from ottla.client.errors import KafkaError
 from ottla.connect.engine_port import Progress
 from ottla.testing.node import RunningNode
 from tests.unit.connect.worker.worker_in_a_thread import (
@@ -265,6 +266,45 @@ def test_offsets_of_a_source_are_changed_only_when_it_is_stopped(worker: WorkerI
     assert worker.ask("GET", "/connectors/lines/offsets").body == offsets
     assert worker.ask("DELETE", "/connectors/lines/offsets").status == 200
     assert worker.ask("GET", "/connectors/lines/offsets").body == {"offsets": []}
+
+
+@pytest.mark.parametrize(("name", "config"), [("in", SOURCE), ("out", SINK)])
+def test_offsets_are_not_changed_while_what_is_to_stop_still_runs(
+    worker: WorkerInAThread, name: str, config: dict[str, str]
+) -> None:
+    """A task that starts is UNASSIGNED, and may move records by then."""
+    worker.engine.silent.add(name)
+    worker.ask("PUT", f"/connectors/{name}/config", config)
+    wait_for(lambda: name in worker.engine.running, "the engine has it")
+    assert worker.ask("PUT", f"/connectors/{name}/stop").status == 204
+    assert worker.ask("DELETE", f"/connectors/{name}/offsets").status == 400
+    offsets = {"offsets": [{"partition": {"filename": "/in.txt"}, "offset": {"position": 4}}]}
+    assert worker.ask("PATCH", f"/connectors/{name}/offsets", offsets).status == 400
+    worker.engine.silent.clear()
+    worker.engine.stop(name)
+    wait_for(lambda: worker.state_of(name) == ("STOPPED", []), "it is stopped")
+    assert worker.ask("DELETE", f"/connectors/{name}/offsets").status == 200
+
+
+def test_who_still_writes_for_a_stopped_source_is_fenced_before_its_offsets_are_changed(
+    node: RunningNode, worker: WorkerInAThread
+) -> None:
+    """As Kafka Connect does (KIP-875): a worker that was killed may have left a process behind."""
+    worker.ask("POST", "/connectors", {"name": "lines", "config": SOURCE, "initial_state": "stopped"})
+    wait_for(lambda: worker.state_of("lines") == ("STOPPED", []), "it is stopped")
+    group = worker.settings.values.text("group.id")
+    left_behind = {"bootstrap.servers": node.bootstrap, "transactional.id": f"{group}-lines-0"}
+    key, offsets = b'["lines",{"filename":"/in.txt"}]', f"{group}-offsets"
+    with Producer(left_behind) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(offsets, b'{"position":9}', key)
+        producer.flush()
+        altered = {"offsets": [{"partition": {"filename": "/in.txt"}, "offset": {"position": 4}}]}
+        assert worker.ask("PATCH", "/connectors/lines/offsets", altered).status == 200
+        with pytest.raises(KafkaError):
+            producer.commit_transaction()
+    assert worker.ask("GET", "/connectors/lines/offsets").body == altered
 
 
 def test_offsets_of_a_sink_are_those_of_its_group(worker: WorkerInAThread) -> None:
