@@ -55,6 +55,11 @@ def patched(state: State, name: str, changes: Config) -> dict[str, str | None]:
     return {key: value for key, value in merged.items() if value is not None}
 
 
+def patch_config(state: State, name: str, changes: Config, validated: Config) -> Decision:
+    """No records if it comes to something else by now than what was validated. Raises `Refused`."""
+    return Decision([connector_record(name, validated)] if patched(state, name, changes) == validated else [])
+
+
 def delete(state: State, name: str) -> Decision:
     """What is known of its states and topics goes when nothing of it runs any more (`runs`). Raises `Refused`."""
     known(state, name)

@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ottla.base.errors import OttlaError
@@ -444,10 +445,15 @@ class Worker:
         return Change(self._known(name), decision.is_new)
 
     async def patch_config(self, name: str, changes: Config) -> Change:
-        """Raises `Refused`."""
+        """Raises `Refused`. Another change may come while the patched configuration is validated: then that one is
+        patched, so that neither is lost, and a connector that was deleted is not made again."""
         await self._must_lead()
-        merged = decisions.patched(self.state, name, changes)
-        return await self.put_config(name, merged)
+        while True:
+            merged = decisions.patched(self.state, name, changes)
+            require_valid(await self.validated(merged))
+            decided = partial(decisions.patch_config, self.state, name, changes, merged)
+            if (await self.change(decided)).records:
+                return Change(self._known(name), False)
 
     async def delete(self, name: str) -> None:
         await self.change(lambda: decisions.delete(self.state, name))

@@ -4,6 +4,8 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,7 +17,11 @@ from tests.unit.connect.worker.worker_in_a_thread import (
     FILE_SINK,
     FILE_SOURCE,
     SECRET_SOURCE,
+    WAIT_S,
+    Reply,
     WorkerInAThread,
+    may_go_on,
+    validating,
     wait_for,
 )
 
@@ -73,6 +79,41 @@ def test_a_changed_configuration_stops_the_run_and_starts_another(worker: Worker
         "name": "lines",
         "batch.size": "7",
     }
+
+
+def test_a_patch_loses_no_change_that_comes_while_it_is_validated(worker: WorkerInAThread) -> None:
+    worker.ask("PUT", "/connectors/lines/config", SOURCE)
+    with patch_under_way(worker) as patched:
+        assert worker.ask("PATCH", "/connectors/lines/config", {"topic": "other"}).status == 200
+    assert patched.result().status == 200
+    assert worker.ask("GET", "/connectors/lines/config").body == {
+        **SOURCE,
+        "name": "lines",
+        "file": "/slow",
+        "topic": "other",
+    }
+
+
+def test_a_patch_does_not_make_a_connector_again_that_is_deleted_meanwhile(worker: WorkerInAThread) -> None:
+    worker.ask("PUT", "/connectors/lines/config", SOURCE)
+    with patch_under_way(worker) as patched:
+        assert worker.ask("DELETE", "/connectors/lines").status == 204
+    assert patched.result().status == 404
+    assert worker.ask("GET", "/connectors").body == []
+
+
+@contextmanager
+def patch_under_way(worker: WorkerInAThread) -> "Iterator[Future[Reply]]":
+    """A patch of `lines` with `file=/slow`, which is validated until the block ends."""
+    validating.clear()
+    may_go_on.clear()
+    with ThreadPoolExecutor(1) as threads:
+        patched = threads.submit(worker.ask, "PATCH", "/connectors/lines/config", {"file": "/slow"})
+        assert validating.wait(WAIT_S)
+        try:
+            yield patched
+        finally:
+            may_go_on.set()
 
 
 def test_pause_keeps_the_task_and_stop_takes_it_away(worker: WorkerInAThread) -> None:

@@ -32,7 +32,15 @@ SECRET_SOURCE = "com.example.SecretSourceConnector"
 _FILE = Text("file", None, ANY, HIGH, "The file.")
 
 
+validating = threading.Event()
+"""Set when the source's settings are looked at with `file=/slow`, which lasts until `may_go_on` is set."""
+may_go_on = threading.Event()
+
+
 def check_source(config: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+    if config.get("file") == "/slow" and not validating.is_set():
+        validating.set()
+        assert may_go_on.wait(WAIT_S)
     return [("file", f"cannot open {config['file']}")] if config.get("file") == "/missing" else []
 
 
