@@ -307,15 +307,16 @@ class Worker:
                 self._do(self._runs.on_wanted(name))
 
     def _prepare(self, name: str, config: Config) -> Prepared | Unusable:
+        values: dict[str, str] = {}
         try:
             plugin = find_plugin(self.plugins, config)
-            resolved = self.providers.resolved(config)
+            resolved = self.providers.resolved(config, values)
             rows = plugin.load().settings
         except (Refused, InvalidOption) as problem:
             return Unusable(shortened(f"connector {name} cannot be started: {problem}"))
         except Exception:
             return Unusable(shortened(f"connector {name} cannot be started:\n{traceback.format_exc()}"))
-        self._secrets[name] = secrets_of(config, resolved, rows)
+        self._secrets[name] = secrets_of(config, resolved, rows, values)
         resolved["name"] = name
         return Prepared(resolved, task_class_of(plugin.class_name), plugin.type == "source", plugin.version)
 
@@ -412,12 +413,13 @@ class Worker:
 
     def _validate(self, config: Config, asks_world: bool) -> Report:
         find_plugin(self.plugins, config)
+        values: dict[str, str] = {}
         try:
-            resolved = self.providers.resolved(config)
+            resolved = self.providers.resolved(config, values)
         except InvalidOption as problem:
             raise bad_request(str(problem)) from None
         report = validate(self.plugins, self.settings.properties, resolved, self.version, asks_world=asks_world)
-        secrets = secrets_of(config, resolved, report.plugin.load().settings)
+        secrets = secrets_of(config, resolved, report.plugin.load().settings, values)
         return report._replace(
             checked=[
                 one._replace(
