@@ -3,6 +3,7 @@ with the text of a Java exception."""
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote
 
@@ -51,7 +52,7 @@ def json_of(body: bytes) -> Any:
     if not body.strip():
         raise bad_request("The request has no body; it must be JSON")
     try:
-        found = json.loads(body)
+        found = json.loads(body, parse_float=_finite, parse_constant=_finite)
         if SURROGATE.search(body):  # Half a character, which no topic and no reply could have.
             json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -59,6 +60,14 @@ def json_of(body: bytes) -> Any:
     except (ValueError, RecursionError) as problem:
         raise bad_request(f"The body of the request is not JSON: {problem}") from None
     return found
+
+
+def _finite(text: str) -> float:
+    """JSON has no NaN and no Infinity: who reads a topic with them cannot read that record."""
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is no number of JSON's, or beyond them")
+    return number
 
 
 def _object(body: bytes) -> dict[str, Any]:
