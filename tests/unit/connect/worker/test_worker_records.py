@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla.connect.worker import records
+from ottla.connect.worker.decisions import OffsetChange, alter_source_offsets
 from ottla.connect.worker.records import (
     ConnectorConfig,
     ConnectorStatus,
@@ -181,3 +182,19 @@ def test_a_commit_of_more_tasks_than_there_can_be_is_not_usable() -> None:
     assert state.connectors["x"].tasks == ({"n": "0"},)
     state.replay(records.commit_record("x", -1))
     assert state.connectors["x"].tasks == ()
+
+
+def test_a_partition_is_changed_under_the_text_that_it_is_known_by() -> None:
+    """Kafka Connect's order of members is Java's, and people's another: a tombstone of other bytes would go, and the
+    offset be there again."""
+    state = State()
+    state.replay(records.connector_record("x", {}))
+    state.replay(records.target_record("x", TargetState.STOPPED))
+    state.replay(records.offset_record("x", '{"db":"shop","server":"s"}', {"pos": 7}))
+    changes = [
+        OffsetChange({"server": "s", "db": "shop"}, None),
+        OffsetChange({"server": "t", "db": "shop"}, {"pos": 1}),
+    ]
+    for record in alter_source_offsets(state, "x", changes).records:
+        state.replay(record)
+    assert state.offsets["x"] == {'{"server":"t","db":"shop"}': {"pos": 1}}
