@@ -184,7 +184,7 @@ class _Supervisor:
                     end_transaction(run)
         except Exception as error:
             if self._session.has_ended():
-                return Failure(True, "Spark's Java process has ended; another one is started")
+                return Failure(True, "Spark has ended: its Java process, or its context in it; another one is started")
             is_ours = isinstance(error, ConnectError | OSError)
             found = failure_in(str(error))
             text = found.trace if run is None else run.without_secrets(found.trace)
