@@ -150,12 +150,13 @@ class Source(ABC):
     def committed(self, offsets: Sequence[tuple[Partition, Offset]]) -> None:  # noqa: B027  # some need nothing
         """These are durable with their records: what the source system keeps for us may go (a replication slot)."""
 
-    def is_at_end(self) -> bool:
+    def is_at_end(self) -> bool | None:
         """Whether `poll` has handed out all that there was: `ottla connect run --once` ends then. Asked after polls.
 
-        A source that has no end, or does not know, says False; `--once` then waits until nothing comes for a while.
+        False is "not yet", and is waited for however long it lasts. A source that has no end, or does not know, says
+        None; `--once` then waits until nothing comes for a while.
         """
-        return False
+        return None
 
     def metrics(self) -> Mapping[str, float]:
         """What else is worth watching, by name, as `ottla_connect_NAME` shows it: `lag_seconds`, `wal_retained_bytes`.

@@ -85,8 +85,8 @@ class Progress:
     lag_s: float | None = None
     """How old the newest record was when it was written, by its own time; of a sink, how long what it has not put is
     there. None where nobody knows."""
-    is_at_end: bool = False
-    """Whether all that there was is written. False where nobody knows."""
+    is_at_end: bool | None = None
+    """Whether all that there was is written. None where nobody knows."""
     own: Mapping[str, float] = field(default_factory=dict)
     """What the connector itself counts (`Source.metrics`)."""
 

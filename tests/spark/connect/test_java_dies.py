@@ -46,6 +46,21 @@ for name in names:
 print("all went on")
 """
 
+STOPPED = """
+from ottla.connect.engine.session import Session
+
+session = Session({"spark.master": "local[1]"})
+first = session.get()
+java = session.java_pid
+assert not session.has_ended()
+first.sparkContext._jsc.sc().stop()
+assert session.has_ended()
+assert session.get().range(3).count() == 3
+assert session.java_pid != java and not session.has_ended()
+session.close()
+print("another one")
+"""
+
 
 @pytest.mark.slow
 def test_all_connectors_go_on_when_sparks_java_process_dies(
@@ -55,3 +70,12 @@ def test_all_connectors_go_on_when_sparks_java_process_dies(
     ended = subprocess.run(command, capture_output=True, text=True, timeout=580, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr[-6000:]
     assert "all went on" in ended.stdout
+
+
+@pytest.mark.slow
+def test_another_session_is_made_when_sparks_context_has_stopped() -> None:
+    """Java lives on then, and nothing would ever run in it."""
+    command = [sys.executable, "-c", STOPPED]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr[-6000:]
+    assert "another one" in ended.stdout

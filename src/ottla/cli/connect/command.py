@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=30.0,
         metavar="S",
-        help="with --once: after how long without progress (%(default)s)",
+        help="with --once: after how long without progress a source that cannot say is at its end (%(default)s)",
     )
     _add_worker(run)
     add_log_options(run, "warning")

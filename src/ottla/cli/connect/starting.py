@@ -224,13 +224,18 @@ class _Given:
 
     async def _put(self, worker: "Worker", connectors: list[FileConnector]) -> bool:
         from ottla.connect.worker.refusals import Refused
+        from ottla.connect.worker.worker import NotLeader
 
         for one in connectors:
-            try:
-                await worker.put_config(one.name, one.config)
-            except Refused as refused:
-                self._give_up(f"connector {one.name} ({one.path}): {refused.message}")
-                return False
+            while True:
+                try:
+                    await worker.put_config(one.name, one.config)
+                    break
+                except NotLeader:  # It lost a transaction, and takes the lead again.
+                    await worker.world.sleep(_IDLE_MS)
+                except Refused as refused:
+                    self._give_up(f"connector {one.name} ({one.path}): {refused.message}")
+                    return False
         return True
 
     def _give_up(self, why: str) -> None:
@@ -238,9 +243,18 @@ class _Given:
         self.status = 1
         self.stop()
 
+    async def _offsets(self, worker: "Worker", names: list[str]) -> object:
+        """None while Kafka cannot be asked."""
+        from ottla.connect.worker.refusals import Refused
+
+        try:
+            return [await worker.offsets(name) for name in names]
+        except Refused:
+            return None
+
     async def _through(self, worker: "Worker", connectors: list[FileConnector], idle_s: float) -> bool:
-        """Waits until each has moved all that there was, by its own account; and if one cannot say, until all run and
-        no offset has moved for so long. False if one has failed."""
+        """Waits until each has moved all that there was, by its own account; and if some cannot say, until all others
+        have, all run, and no offset has moved for so long. False if one has failed."""
         names = [one.name for one in connectors]
         before: object = None
         since_s = worker.world.now_s()
@@ -257,10 +271,11 @@ class _Given:
             if not (len(tasks) == len(names) and all(status.state.value == "RUNNING" for status in tasks)):
                 before, since_s = None, worker.world.now_s()
                 continue
-            if all((found := worker.progress(name)) is not None and found.progress.is_at_end for name in names):
+            ends = [None if (one := worker.progress(name)) is None else one.progress.is_at_end for name in names]
+            if all(ends):
                 return True
-            now = [await worker.offsets(name) for name in names]
-            if now != before:
+            now = await self._offsets(worker, names)
+            if now is None or now != before or False in ends:
                 before, since_s = now, worker.world.now_s()
             elif worker.world.now_s() - since_s >= idle_s:
                 return True

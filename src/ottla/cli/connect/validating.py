@@ -13,7 +13,7 @@ from ottla.connect.worker.os_files import OsFiles
 from ottla.connect.worker.plugins import InstalledPlugins
 from ottla.connect.worker.refusals import Refused
 from ottla.connect.worker.secrets import secrets_of
-from ottla.connect.worker.validation import validate
+from ottla.connect.worker.validation import find_plugin, validate
 
 
 def validate_files(options: argparse.Namespace) -> int:
@@ -32,14 +32,16 @@ def validate_files(options: argparse.Namespace) -> int:
             wrong += 1
             continue
         for connector in connectors:
+            values: dict[str, str] = {}
             try:
-                config = providers.resolved(connector.config)
+                find_plugin(plugins, connector.config)
+                config = providers.resolved(connector.config, values)
                 report = validate(plugins, worker, config, __version__, asks_world=not options.offline)
             except (Refused, InvalidOption) as problem:
                 print(f"{connector.path}: {connector.name}: {problem}", file=sys.stderr)
                 wrong += 1
                 continue
-            secrets = secrets_of(connector.config, config, report.plugin.load().settings)
+            secrets = secrets_of(connector.config, config, report.plugin.load().settings, values)
             errors = [secrets.hidden_in(error) for one in report.checked for error in one.errors]
             for error in errors:
                 print(f"{connector.path}: {connector.name}: {error}", file=sys.stderr)

@@ -70,8 +70,8 @@ class GeneratorSource(Source):
         self._next += due
         return [SourceRecords(records, self._partition, {"next": self._next})]
 
-    def is_at_end(self) -> bool:
-        return 0 <= self._count <= self._next
+    def is_at_end(self) -> bool | None:
+        return None if self._count < 0 else self._count <= self._next
 
     def _due(self, timeout_s: float) -> int:
         """How many records there are to make now; waits until one is."""

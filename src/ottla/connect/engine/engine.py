@@ -1,9 +1,10 @@
 """Runs connectors as Spark's streaming queries: one query for each, supervised by one thread each.
 
 Theory of operation. A connector's thread starts its query, waits for its end, and starts it again: after a pause that
-grows if the failure may pass, at once if Spark's Java process died, and not at all after any other failure. A start has
-nothing from the one before: it fences it, and asks the offsets topic or the target where it is. So the thread may be
-interrupted, and a query killed, at any point.
+grows if the failure may pass, at once if Spark's Java process died for the first time, and not at all after any other
+failure. A query that ends though nobody stopped it is a failure that may pass. A start has nothing from the one before:
+it fences it, and asks the offsets topic or the target where it is. So the thread may be interrupted, and a query
+killed, at any point.
 """
 
 import threading
@@ -44,6 +45,7 @@ _ASYNC_LOGS: Final = {
 }
 """Spark writes its two logs beside the batches and not between them: half of what a small batch takes. It asks whether
 the sink is one that may see a batch twice after a restart; no start of ours ever reads these logs."""
+_ENDED: Final = Failure(True, "the connector's query has ended in Spark, and nobody stopped it")
 _WATCHING_S: Final = 5
 _STOPPING_S: Final = 90.0
 
@@ -61,7 +63,7 @@ class SparkEngine:
             before.stop()
         made = _Supervisor(self.session, spec, listener, before)
         self._supervisors[spec.name] = made
-        made.thread.start()
+        made.begin()
 
     def stop(self, name: str) -> None:
         found = self._supervisors.get(name)
@@ -78,7 +80,7 @@ class SparkEngine:
             one.stop()
         deadline_s = monotonic() + _STOPPING_S
         for one in self._supervisors.values():
-            one.thread.join(max(deadline_s - monotonic(), 0.1))
+            one.join(max(deadline_s - monotonic(), 0.1))
         self.session.close()
 
 
@@ -100,23 +102,43 @@ class _Supervisor:
         """Of the run that is under way."""
         self.thread = threading.Thread(target=self._supervise, name=f"connector {spec.name}", daemon=True)
 
+    def begin(self) -> None:
+        """A machine may have no more threads: the connector has failed then, and nothing of it runs."""
+        try:
+            self.thread.start()
+        except RuntimeError:
+            self._listener.on_failed(self._spec.name, traceback.format_exc(), retry_in_s=None)
+
+    @property
+    def _has_begun(self) -> bool:
+        return self.thread.ident is not None
+
     def stop(self) -> None:
-        """Returns at once: another thread stops the query, and wakes the supervisor by it."""
+        """Returns at once: another thread stops the query, and wakes the supervisor by it. Without one the supervisor
+        sees it a little later."""
         self._ends.set()
+        if not self._has_begun:
+            self._listener.on_stopped(self._spec.name)
         with self._lock:
             query, self._query = self._query, None
         if query is not None:
-            threading.Thread(target=self._end, args=(query,), name=f"stop {self._spec.name}", daemon=True).start()
+            aside = threading.Thread(target=self._end, args=(query,), name=f"stop {self._spec.name}", daemon=True)
+            with suppress(RuntimeError):
+                aside.start()
+
+    def join(self, timeout_s: float) -> None:
+        if self._has_begun:
+            self.thread.join(timeout_s)
 
     def _supervise(self) -> None:
         name = self._spec.name
         try:
             if self._before is not None:
-                self._before.thread.join(_STOPPING_S)
+                self._before.join(_STOPPING_S)
                 self._before = None
             while not self._ends.is_set():
-                failure = self._run_once()
-                if failure is None or self._ends.is_set():
+                failure = self._run_once() or _ENDED
+                if self._ends.is_set():
                     break
                 if not failure.retriable:
                     _log.debug("connector %s has failed:\n%s", name, failure.trace)
@@ -135,7 +157,8 @@ class _Supervisor:
             self._listener.on_stopped(name)
 
     def _pause_s(self) -> float:
-        if self._session.has_ended():
+        if self._session.has_ended() and self._failures == 0:
+            self._failures = 1
             return 0.0
         pause_s = _BACKOFF.after(self._failures, SystemRandom()) / 1000
         self._failures += 1
@@ -161,7 +184,7 @@ class _Supervisor:
                     end_transaction(run)
         except Exception as error:
             if self._session.has_ended():
-                return Failure(True, "Spark's Java process has ended; another one is started")
+                return Failure(True, "Spark has ended: its Java process, or its context in it; another one is started")
             is_ours = isinstance(error, ConnectError | OSError)
             found = failure_in(str(error))
             text = found.trace if run is None else run.without_secrets(found.trace)

@@ -38,7 +38,7 @@ class Told:
         self.under_way = self.partitions = 0
         self.lag_records: int | None = None
         self.lag_s: float | None = None
-        self.is_at_end = False
+        self.is_at_end: bool | None = None
         self.own: dict[str, float] = {}
 
     def polled(self, records: int, took_s: float) -> None:
@@ -58,7 +58,7 @@ class Told:
         """Writes it, if it is time to. A disk that is full, or a directory that was cleared, does not stop the data:
         it is told again a second later."""
         now_s = monotonic()
-        is_new_end = self.is_at_end and not (self._last is not None and self._last.is_at_end)
+        is_new_end = bool(self.is_at_end) and not (self._last is not None and self._last.is_at_end)
         if now_s - self._last_s < _EVERY_S and not is_new_end:
             return
         now = Progress(**{name: getattr(self, name) for name in Progress.__slots__})

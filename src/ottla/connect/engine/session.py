@@ -56,12 +56,17 @@ class Session:
         """Whether nobody else in this process had a session before; it is closed then."""
 
     def get(self) -> "SparkSession":
-        """The running session; a new one if there is none, or if its Java process has ended."""
+        """The running session; a new one if there is none, or if it has ended: its Java process is gone, or Spark's
+        context has stopped in it, as it does after a failure of its own that it cannot survive."""
         with self._lock:
             assert not self._closed, "the engine is closed"
             if self._session is not None and self._has_ended():
-                _log.error("Spark's Java process has ended with code %s; starting another", self._java.poll())
+                code, java = self._java.poll(), self._java
+                what = "context has stopped" if code is None else f"Java process has ended with code {code}"
+                _log.error("Spark's %s; starting another", what)
                 self._forget()
+                if self._is_ours:
+                    _end_java(java)
             if self._session is None:
                 self._session = self._made()
                 self._java = getattr(self._session.sparkContext._gateway, "proc", None)
@@ -101,7 +106,15 @@ class Session:
             return self._session is not None and self._has_ended()
 
     def _has_ended(self) -> bool:
-        return self._java is not None and self._java.poll() is not None
+        return self._java is not None and (self._java.poll() is not None or self._has_stopped())
+
+    def _has_stopped(self) -> bool:
+        assert self._session is not None
+        context: Any = self._session.sparkContext._jsc
+        try:
+            return context is None or bool(context.sc().isStopped())
+        except Exception:  # Java cannot be asked: that it has ended, its process says a moment later.
+            return False
 
     def _forget(self) -> None:
         """PySpark keeps the session, the context and the way to Java in its classes, and would use them again."""
@@ -130,14 +143,18 @@ class Session:
             java = self._java
             self._forget()
             if java is not None:
-                # Java ends when this process closes its standard input.
-                with suppress(Exception):
-                    java.stdin.close()
-                try:
-                    java.wait(10)
-                except TimeoutExpired:
-                    java.kill()
-                    java.wait(10)
+                _end_java(java)
+
+
+def _end_java(java: Any) -> None:
+    """Java ends when this process closes its standard input."""
+    with suppress(Exception):
+        java.stdin.close()
+    try:
+        java.wait(10)
+    except TimeoutExpired:
+        java.kill()
+        java.wait(10)
 
 
 def activate(session: "SparkSession") -> None:

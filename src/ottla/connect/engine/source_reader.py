@@ -110,7 +110,7 @@ class SourceReader(SimpleDataSourceStreamReader):
         self._log: OffsetsLog | None = None
         self._access: ClusterAccess | None = None
         self._caught_up_s = 0.0
-        self._source_is_at_end = False
+        self._source_is_at_end: bool | None = False  # Nothing was polled yet.
         self._told = Told(run)
         self._topics: set[str] = set()
         self._written: dict[str, Offset] = {}
@@ -248,7 +248,7 @@ class SourceReader(SimpleDataSourceStreamReader):
     def _tell(self) -> None:
         told = self._told
         told.under_way = self._gathered.records + (self._under_way.records if self._under_way else 0)
-        told.is_at_end = self._source_is_at_end and not self._gathered and self._under_way is None
+        told.is_at_end = False if self._gathered or self._under_way is not None else self._source_is_at_end
         told.lag_s = told.own.get("lag_seconds", told.lag_s)
         told.tell()
 

@@ -235,7 +235,7 @@ def _add_tasks(page: Exposition, tasks: list[_Shown]) -> None:
 
     add("ottla_connect_rows_per_second", "gauge", [(one, m.written_per_s) for one, m, _ in known])
     add("ottla_connect_lag_seconds", "gauge", [(one, p.lag_s) for one, _, p in known])
-    add("ottla_connect_at_end", "gauge", [(one, float(p.is_at_end)) for one, _, p in known])
+    add("ottla_connect_at_end", "gauge", [(one, float(bool(p.is_at_end))) for one, _, p in known])
     _add_own(page, known)
 
 

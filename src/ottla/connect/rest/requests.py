@@ -2,17 +2,16 @@
 with the text of a Java exception."""
 
 import json
-import re
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote
 
 from ottla.connect.worker.decisions import OffsetChange
-from ottla.connect.worker.records import TargetState
+from ottla.connect.worker.records import SURROGATE, TargetState
 from ottla.connect.worker.refusals import bad_request
 
 _INITIAL: Final = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
-_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _MEMBERS: Final = ("name", "config", "initial_state")
 _FORBIDDEN: Final = {
     "2f": "Ambiguous URI path separator",
@@ -53,14 +52,22 @@ def json_of(body: bytes) -> Any:
     if not body.strip():
         raise bad_request("The request has no body; it must be JSON")
     try:
-        found = json.loads(body)
-        if _SURROGATE.search(body):  # Half a character, which no topic and no reply could have.
+        found = json.loads(body, parse_float=_finite, parse_constant=_finite)
+        if SURROGATE.search(body):  # Half a character, which no topic and no reply could have.
             json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise bad_request("The body of the request has half of a surrogate pair, which is no character") from None
     except (ValueError, RecursionError) as problem:
         raise bad_request(f"The body of the request is not JSON: {problem}") from None
     return found
+
+
+def _finite(text: str) -> float:
+    """JSON has no NaN and no Infinity: who reads a topic with them cannot read that record."""
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is no number of JSON's, or beyond them")
+    return number
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -44,12 +44,14 @@ class ConfigProviders:
     def names(self) -> tuple[str, ...]:
         return tuple(self._providers)
 
-    def resolved(self, config: Mapping[str, str | None]) -> dict[str, str]:
-        """With what is referred to put in; members that are null are left out. Raises `InvalidOption`, which names the
-        setting and the reference, and no value."""
-        return {key: self._resolve(key, value) for key, value in config.items() if value is not None}
+    def resolved(self, config: Mapping[str, str | None], values: dict[str, str] | None = None) -> dict[str, str]:
+        """With what is referred to put in; members that are null are left out. `values` gets each value, and the
+        reference that stands for it. Raises `InvalidOption`, which names the setting and the reference, and no value.
+        """
+        found = {} if values is None else values
+        return {key: self._resolve(key, value, found) for key, value in config.items() if value is not None}
 
-    def _resolve(self, key: str, text: str) -> str:
+    def _resolve(self, key: str, text: str, values: dict[str, str]) -> str:
         if "${" not in text or not self._providers:
             return text
 
@@ -64,6 +66,7 @@ class ConfigProviders:
                 raise InvalidOption(f"{key}: cannot read {found[0]}: {reason}") from None
             if value is None:
                 raise InvalidOption(f"{key}: nothing is there for {found[0]}")
+            values[value] = found[0]
             return value
 
         return _REFERENCE.sub(put_in, text)
@@ -82,7 +85,11 @@ def _make(
         return real
 
     def from_file(path: str, key: str) -> str | None:
-        return read_properties(files.read(check(path))).get(key)
+        content = files.read(check(path))
+        try:
+            return read_properties(content).get(key)
+        except ValueError:  # Its text quotes the file.
+            raise ValueError("the file is no file of properties") from None
 
     def from_directory(path: str, key: str) -> str | None:
         if not key or "/" in key or key in (".", ".."):

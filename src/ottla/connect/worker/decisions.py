@@ -5,6 +5,7 @@ records are written in one transaction: all of them count, or none.
 """
 
 from collections.abc import Mapping, Sequence
+from json import dumps, loads
 from typing import Any, NamedTuple
 
 from ottla.connect.worker.records import (
@@ -53,6 +54,11 @@ def patched(state: State, name: str, changes: Config) -> dict[str, str | None]:
     """The configuration with some members changed, and those that are null taken out (KIP-477). Raises `Refused`."""
     merged = {**known(state, name).config, **changes}
     return {key: value for key, value in merged.items() if value is not None}
+
+
+def patch_config(state: State, name: str, changes: Config, validated: Config) -> Decision:
+    """No records if it comes to something else by now than what was validated. Raises `Refused`."""
+    return Decision([connector_record(name, validated)] if patched(state, name, changes) == validated else [])
 
 
 def delete(state: State, name: str) -> Decision:
@@ -141,14 +147,23 @@ def check_stopped(state: State, name: str) -> Connector:
 
 
 def alter_source_offsets(state: State, name: str, changes: Sequence[OffsetChange]) -> Decision:
-    """Raises `Refused`."""
+    """A partition that is known is written under the text that it is known by, whatever the order of its members:
+    compaction goes by bytes, and would leave the offset of the other text. Raises `Refused`."""
     check_stopped(state, name)
-    records = []
+    known_texts: dict[str, list[str]] = {}
+    for text in state.offsets.get(name, {}):
+        known_texts.setdefault(_in_order(loads(text)), []).append(text)
+    records: list[LogRecord] = []
     for change in changes:
         if change.partition is None:
             raise bad_request("Partition objects cannot be null")
-        records.append(offset_record(name, partition_text(change.partition), change.offset))
+        texts = known_texts.get(_in_order(change.partition)) or [partition_text(change.partition)]
+        records += (offset_record(name, text, change.offset) for text in texts)
     return Decision(records)
+
+
+def _in_order(partition: Any) -> str:
+    return dumps(partition, sort_keys=True)
 
 
 def reset_source_offsets(state: State, name: str) -> Decision:

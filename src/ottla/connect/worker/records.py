@@ -15,6 +15,7 @@ read is no record of Connect's (`parse` gives None): it is left alone.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -151,6 +152,8 @@ _CONNECTOR_STATUS: Final = "status-connector-"
 _TASK_STATUS: Final = "status-task-"
 _TOPIC_STATUS: Final = "status-topic-"
 _TOPIC_OF: Final = ":connector-"
+SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Of JSON that may have half of a pair."""
 
 
 def json_bytes(value: object) -> bytes:
@@ -251,12 +254,20 @@ def parse(record: LogRecord) -> Fact | None:
         key = record.key.decode()
         value = None if record.value is None else _object(record.value)
         return _config(key, value) if record.topic is Topic.CONFIGS else _status(key, value)
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         return None  # Of another shape than Connect's.
 
 
-def _object(content: bytes) -> dict[str, Any]:
+def _json(content: bytes) -> Any:
+    """Raises `ValueError`, also for half of a surrogate pair: it could be neither written nor shown again."""
     found = json.loads(content)
+    if SURROGATE.search(content):
+        json_bytes(found)
+    return found
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    found = _json(content)
     if not isinstance(found, dict):
         raise ValueError("not an object")
     return found
@@ -333,11 +344,11 @@ def _status_of(value: dict[str, Any] | None) -> Status | None:
 
 
 def _offset(record: LogRecord) -> SourceOffset | None:
-    found = json.loads(record.key)
+    found = _json(record.key)
     if not isinstance(found, list) or len(found) != 2 or not isinstance(found[0], str):
         return None
     partition = partition_text(found[1])
     if record.value is None:
         return SourceOffset(found[0], partition, None)
-    offset = json.loads(record.value)
+    offset = _json(record.value)
     return SourceOffset(found[0], partition, offset if isinstance(offset, dict) else None)

@@ -125,9 +125,13 @@ class SharedLog:
                 await self._core.activity()
 
     def _replay(self, record: LogRecord) -> None:
-        fact = self._state.replay(record)
-        if fact is not None:
-            self._on_fact(fact)
+        """A record that nobody foresaw costs itself alone: a worker that stopped to read would stand still for ever."""
+        try:
+            fact = self._state.replay(record)
+            if fact is not None:
+                self._on_fact(fact)
+        except Exception:
+            _log.exception("a record of %s is left out: %.200r", self._names.get(record.topic), record.key)
 
     async def to_end(self, *topics: Topic) -> None:
         """Until what is committed now, in these topics or in all, is replayed. Raises `KafkaError`, `TimeoutError`."""

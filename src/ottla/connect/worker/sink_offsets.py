@@ -20,6 +20,8 @@ _TOPIC: Final = "kafka_topic"
 _PARTITION: Final = "kafka_partition"
 _OFFSET: Final = "kafka_offset"
 _TIMEOUT_S: Final = 20.0
+_BITS: Final = {"partition": 31, "offset": 63}
+_MOST_DIGITS: Final = 30
 
 
 def group_of(name: str, config: Config) -> str:
@@ -49,10 +51,12 @@ def read_changes(changes: Sequence[OffsetChange]) -> dict[TopicPartition, int | 
 
 def _whole(value: Any, what: str, capital: str) -> int:
     text = str(value)
-    if isinstance(value, bool) or not text.removeprefix("-").isdecimal():
+    bits = _BITS[what]
+    is_number = not isinstance(value, bool) and text.removeprefix("-").isdecimal() and len(text) < _MOST_DIGITS
+    if not is_number or not -(1 << bits) <= int(text) < 1 << bits:
         raise bad_request(
-            f"Failed to parse the following Kafka {what} value in the provided offsets: '{text}'. {capital} values for "
-            "sink connectors need to be integers."
+            f"Failed to parse the following Kafka {what} value in the provided offsets: '{text[:100]}'. {capital} "
+            "values for sink connectors need to be integers."
         )
     return int(text)
 

@@ -138,16 +138,17 @@ class State:
         known = tasks.committed | tasks.pending
         merged = {number: config for number, config in known.items() if number < fact.task_count}
         tasks.pending = {}
-        if set(merged) != set(range(fact.task_count)):
+        if len(merged) != max(fact.task_count, 0):
             return  # An earlier worker was killed between its records, and compaction has taken some: not usable.
         tasks.committed = merged
         if fact.name in self.connectors:
             self.connectors[fact.name].tasks = _in_order(merged)
 
     def _on_target(self, fact: Target) -> None:
+        """A connector whose target state is gone is to run, as one that never had any."""
         _put(self._targets, fact.name, fact.target)
-        if fact.name in self.connectors and fact.target is not None:
-            self.connectors[fact.name].target = fact.target
+        if fact.name in self.connectors:
+            self.connectors[fact.name].target = fact.target or TargetState.STARTED
 
     # --- asking ---
 

@@ -29,6 +29,7 @@ from ottla.connect.worker.connector_settings import (
 )
 from ottla.connect.worker.plugins import HEADER_CONVERTER, ConnectorPlugin, Plugins
 from ottla.connect.worker.refusals import Refused, bad_request
+from ottla.connect.worker.secrets import is_named_as_secret
 
 _CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
 _EXPECTED: Final = {
@@ -77,12 +78,16 @@ def find_plugin(plugins: Plugins, config: Mapping[str, str | None]) -> Connector
     """The connector that a configuration is for. Raises `Refused`."""
     class_name = class_name_of(config)
     if class_name is None:
-        shown = ", ".join(f"{key}={'null' if value is None else value}" for key, value in config.items())
+        shown = ", ".join(f"{key}={_shown(key, value)}" for key, value in config.items())
         raise bad_request(f"Connector config {{{shown}}} contains no connector type")
     try:
         return plugins.find(class_name)
     except InvalidOption as problem:
         raise bad_request(str(problem)) from None
+
+
+def _shown(key: str, value: str | None) -> str:
+    return "null" if value is None else HIDDEN if is_named_as_secret(key) else value
 
 
 def validate(

@@ -14,13 +14,15 @@ The engine calls back from its own threads; `post` brings that to the loop.
 
 import logging
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ottla.base.errors import OttlaError
 from ottla.client.admin.asking import Asking
+from ottla.client.admin.transaction_states import fence_producers
 from ottla.client.cluster.cluster import Cluster
 from ottla.client.cluster.coordinators import Coordinators
 from ottla.client.errors import ClientClosed, KafkaError
@@ -32,7 +34,7 @@ from ottla.connect.options import InvalidOption
 from ottla.connect.worker import decisions, sink_offsets
 from ottla.connect.worker.config_providers import ConfigProviders
 from ottla.connect.worker.decisions import Decision, OffsetChange, RestartPlan
-from ottla.connect.worker.log_levels import LogLevels
+from ottla.connect.worker.log_levels import LEVELS, LogLevels
 from ottla.connect.worker.plugins import ConnectorPlugin, Plugins, task_class_of
 from ottla.connect.worker.records import (
     ConnectorConfig,
@@ -43,8 +45,8 @@ from ottla.connect.worker.records import (
     Topic,
     logger_record,
 )
-from ottla.connect.worker.refusals import Refused, bad_request, no_leader, no_status, timed_out
-from ottla.connect.worker.runs import Prepared, Runs, Start, Step, Stop, Unusable
+from ottla.connect.worker.refusals import Refused, bad_request, no_leader, no_status, not_stopped, timed_out
+from ottla.connect.worker.runs import TASK, Phase, Prepared, Runs, Start, Step, Stop, Unusable
 from ottla.connect.worker.secrets import Secrets, secrets_of
 from ottla.connect.worker.settings import WorkerSettings
 from ottla.connect.worker.shared_log import LeadLost, SharedLog
@@ -63,6 +65,7 @@ MOST_BYTES: Final = 900_000
 _TRACE_HEAD: Final = 8_000
 _TRACE_TAIL: Final = 24_000
 _TOPICS_S: Final = 60.0
+_FENCE_S: Final = 20.0
 _TAKE_OVER_MS: Final = 10_000
 _STOPPING_MS: Final = 30_000
 _LOOK_MS: Final = 50
@@ -289,8 +292,9 @@ class Worker:
 
     def _on_fact(self, fact: Fact) -> None:
         if isinstance(fact, LoggerLevel):
-            if self.is_loaded:
-                self.levels.set(fact.logger, fact.level, self.world.clock.now_ms())
+            level = fact.level.upper()
+            if self.is_loaded and level in LEVELS:
+                self.levels.set(fact.logger, level, self.world.clock.now_ms())
         elif isinstance(fact, ConnectorConfig | Target):
             if not self._changed:
                 self.world.timers.after(0, self._look_at_changed)  # What is replayed in one turn is looked at once.
@@ -303,15 +307,16 @@ class Worker:
                 self._do(self._runs.on_wanted(name))
 
     def _prepare(self, name: str, config: Config) -> Prepared | Unusable:
+        values: dict[str, str] = {}
         try:
             plugin = find_plugin(self.plugins, config)
-            resolved = self.providers.resolved(config)
+            resolved = self.providers.resolved(config, values)
             rows = plugin.load().settings
         except (Refused, InvalidOption) as problem:
-            return Unusable(f"connector {name} cannot be started: {problem}")
+            return Unusable(shortened(f"connector {name} cannot be started: {problem}"))
         except Exception:
-            return Unusable(f"connector {name} cannot be started:\n{traceback.format_exc()}")
-        self._secrets[name] = secrets_of(config, resolved, rows)
+            return Unusable(shortened(f"connector {name} cannot be started:\n{traceback.format_exc()}"))
+        self._secrets[name] = secrets_of(config, resolved, rows, values)
         resolved["name"] = name
         return Prepared(resolved, task_class_of(plugin.class_name), plugin.type == "source", plugin.version)
 
@@ -361,13 +366,8 @@ class Worker:
 
     async def change(self, decide: Callable[[], Decision]) -> Decision:
         """Decides after all decisions before, writes, and reads back. Raises `Refused` or `NotLeader`."""
-        await self._must_lead()
-        before, mine = self._last_change, Promise[None]()
-        self._last_change = mine
-        try:
-            await before
-            if not self._leads:
-                raise NotLeader
+
+        async def decided() -> Decision:
             decision = decide()
             if any(len(record.key) + len(record.value or b"") > MOST_BYTES for record in decision.records):
                 raise bad_request(f"The request makes a record of more than {MOST_BYTES} bytes, which topics refuse")
@@ -380,6 +380,19 @@ class Worker:
             except (KafkaError, TimeoutError) as problem:
                 raise Refused(500, f"Error writing connector configuration to Kafka: {problem}") from None
             return decision
+
+        return await self._in_turn(decided)
+
+    async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, ResultT]]) -> ResultT:
+        """After all changes before, and before all that come."""
+        await self._must_lead()
+        before, mine = self._last_change, Promise[None]()
+        self._last_change = mine
+        try:
+            await before
+            if not self._leads:
+                raise NotLeader
+            return await work()
         finally:
             mine.resolve(None)
 
@@ -400,12 +413,13 @@ class Worker:
 
     def _validate(self, config: Config, asks_world: bool) -> Report:
         find_plugin(self.plugins, config)
+        values: dict[str, str] = {}
         try:
-            resolved = self.providers.resolved(config)
+            resolved = self.providers.resolved(config, values)
         except InvalidOption as problem:
             raise bad_request(str(problem)) from None
         report = validate(self.plugins, self.settings.properties, resolved, self.version, asks_world=asks_world)
-        secrets = secrets_of(config, resolved, report.plugin.load().settings)
+        secrets = secrets_of(config, resolved, report.plugin.load().settings, values)
         return report._replace(
             checked=[
                 one._replace(
@@ -433,10 +447,15 @@ class Worker:
         return Change(self._known(name), decision.is_new)
 
     async def patch_config(self, name: str, changes: Config) -> Change:
-        """Raises `Refused`."""
+        """Raises `Refused`. Another change may come while the patched configuration is validated: then that one is
+        patched, so that neither is lost, and a connector that was deleted is not made again."""
         await self._must_lead()
-        merged = decisions.patched(self.state, name, changes)
-        return await self.put_config(name, merged)
+        while True:
+            merged = decisions.patched(self.state, name, changes)
+            require_valid(await self.validated(merged))
+            decided = partial(decisions.patch_config, self.state, name, changes, merged)
+            if (await self.change(decided)).records:
+                return Change(self._known(name), False)
 
     async def delete(self, name: str) -> None:
         await self.change(lambda: decisions.delete(self.state, name))
@@ -486,24 +505,57 @@ class Worker:
         return [{"partition": loads(partition), "offset": offset} for partition, offset in known.items()]
 
     async def alter_offsets(self, name: str, changes: Sequence[OffsetChange]) -> None:
-        await self._must_lead()
-        await self._asked(self._log.to_end())
-        connector = decisions.check_stopped(self.state, name)
+        connector = await self._stopped(name)
         if self.type_of_config(connector.config) == "sink":
-            group = sink_offsets.group_of(name, connector.config)
-            await self._asked(sink_offsets.alter(self._asking, name, group, sink_offsets.read_changes(changes)))
-            return
-        await self.change(lambda: decisions.alter_source_offsets(self.state, name, changes))
+            read = sink_offsets.read_changes(changes)
+            await self._change_group(name, lambda group: sink_offsets.alter(self._asking, name, group, read))
+        else:
+            await self._change_offsets(name, lambda: decisions.alter_source_offsets(self.state, name, changes))
 
     async def reset_offsets(self, name: str) -> None:
+        connector = await self._stopped(name)
+        if self.type_of_config(connector.config) == "sink":
+            await self._change_group(name, lambda group: sink_offsets.reset(self._asking, name, group))
+        else:
+            await self._change_offsets(name, lambda: decisions.reset_source_offsets(self.state, name))
+
+    async def _stopped(self, name: str) -> Connector:
+        """The connector, if nothing of it runs. Raises `Refused`."""
         await self._must_lead()
         await self._asked(self._log.to_end())
+        return self._check_stopped(name)
+
+    def _check_stopped(self, name: str) -> Connector:
+        """States say what was written of it, and runs what the engine has, which may not have said anything yet."""
         connector = decisions.check_stopped(self.state, name)
-        if self.type_of_config(connector.config) == "sink":
-            group = sink_offsets.group_of(name, connector.config)
-            await self._asked(sink_offsets.reset(self._asking, name, group))
-            return
-        await self.change(lambda: decisions.reset_source_offsets(self.state, name))
+        if self._runs.phase_of(name) in (Phase.STARTED, Phase.STOPPING):
+            raise not_stopped(name)
+        return connector
+
+    async def _change_group(self, name: str, change: Callable[[str], Coroutine[Any, Any, None]]) -> None:
+        """In its turn, so that nobody resumes the sink meanwhile."""
+
+        async def changed() -> None:
+            group = sink_offsets.group_of(name, self._check_stopped(name).config)
+            await self._asked(change(group))
+
+        await self._in_turn(changed)
+
+    async def _change_offsets(self, name: str, decide: Callable[[], Decision]) -> None:
+        """Of a source. Whoever still writes for it, on a worker that was taken for dead, is fenced before (KIP-875),
+        and what it committed is read."""
+        writer = f"{self.settings.values.text('group.id')}-{name}-{TASK}"
+        await self._asked(self._fence(writer))
+        await self._asked(self._log.to_end())
+
+        def stopped() -> Decision:
+            self._check_stopped(name)
+            return decide()
+
+        await self.change(stopped)
+
+    async def _fence(self, writer: str) -> None:
+        (await fence_producers(self._asking, [writer], timeout=_FENCE_S)).raise_first()
 
     async def _asked(self, asking: Any) -> Any:
         try:
@@ -538,7 +590,9 @@ def _refers(config: Config, name: str) -> bool:
 
 
 def shortened(trace: str) -> str:
-    """Its beginning and its end: a record that no topic takes would cost the lead, again and again."""
+    """Its beginning and its end: a record that no topic takes would cost the lead, again and again. Half of a surrogate
+    pair, as in the name of a file that is not UTF-8, is written as an escape: no topic takes it either."""
+    trace = trace.encode(errors="backslashreplace").decode()
     if len(trace) <= _TRACE_HEAD + _TRACE_TAIL:
         return trace
     left_out = len(trace) - _TRACE_HEAD - _TRACE_TAIL

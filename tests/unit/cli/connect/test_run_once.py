@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ottla.cli.connect.connector_files import FileConnector
 from ottla.cli.connect.starting import _Given
 from ottla.connect.engine_port import Progress
+from ottla.connect.worker.refusals import Refused
+from ottla.connect.worker.worker import Worker
 from ottla.testing.node import RunningNode
 from tests.unit.connect.worker.worker_in_a_thread import FILE_SINK, FILE_SOURCE, WorkerInAThread, wait_for
 
@@ -69,6 +72,35 @@ def test_a_connector_that_cannot_say_is_through_when_nothing_has_moved_for_a_whi
     once = Once(worker, [SOURCE], 0.2)
     wait_for(lambda: once.has_ended, "it ends")
     assert once.status == 0
+
+
+def test_a_source_that_says_not_yet_is_waited_for_however_long_nothing_moves(worker: WorkerInAThread) -> None:
+    looks: list[str] = []
+    progress = worker.engine.progress
+    worker.engine.progress = lambda name: looks.append(name) or progress(name)  # type: ignore[method-assign,func-returns-value]
+    worker.engine.progresses["in"] = Progress(read=5, written=3, is_at_end=False)
+    once = Once(worker, [SOURCE], 0.0)
+    wait_for(lambda: len(looks) > 4, "it was looked at")
+    assert not once.has_ended
+    worker.engine.progresses["in"] = Progress(read=5, written=5, is_at_end=True)
+    wait_for(lambda: once.has_ended, "it ends")
+
+
+def test_offsets_that_cannot_be_asked_for_a_moment_do_not_keep_it_for_ever(
+    worker: WorkerInAThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    offsets = Worker.offsets
+
+    async def failing(self: Worker, name: str) -> list[dict[str, Any]]:
+        asked.append(name)
+        if len(asked) == 1:
+            raise Refused(500, "Kafka could not be asked: the brokers are away")
+        return await offsets(self, name)
+
+    monkeypatch.setattr(Worker, "offsets", failing)
+    once = Once(worker, [SOURCE], 0.0)
+    wait_for(lambda: once.has_ended, "it ends")
 
 
 def test_a_connector_that_fails_ends_it_with_its_trace(

@@ -18,7 +18,7 @@ from ottla.connect.connectors.mysql.catalogue import TableFacts
 from ottla.connect.connectors.mysql.changes import Changes
 from ottla.connect.connectors.mysql.envelopes import Shapes, TableShape, captured
 from ottla.connect.connectors.mysql.gtids import MariaDbGtids, MySqlGtids
-from ottla.connect.connectors.mysql.offsets import Position, place_of, resumed
+from ottla.connect.connectors.mysql.offsets import Position, SnapshotState, place_of, resumed
 from ottla.connect.connectors.mysql.source import MySqlSource
 from ottla.connect.connectors.mysql.tables import HistoryLost, Known, version_of
 from ottla.connect.connectors.mysql.types import TypeMap
@@ -354,3 +354,15 @@ def test_a_snapshot_at_each_start_leaves_a_transaction_where_it_was() -> None:
     begins = source._begins(stored)
     assert begins.snapshot is not None
     assert (begins.pos, begins.event, begins.transaction) == (1000, 3, "0-1-17")
+
+
+def test_a_source_is_at_its_end_where_the_binary_log_ended_at_the_start() -> None:
+    context = SourceContext("shop", getLogger("test"), lambda _: None, lambda: 0)
+    source = MySqlSource(CONFIG, context)
+    source._goal = place_of("b.000002", 100)
+    source._changes = changes = mysql_changes({"file": "b.000001", "pos": 1000})
+    assert source.is_at_end() is None, "the rest of the log may have nothing for it"
+    changes.position = Position("b.000002", 100)
+    assert source.is_at_end() is True
+    changes.position = Position("b.000002", 100, snapshot=SnapshotState())
+    assert source.is_at_end() is False, "the snapshot is not complete"

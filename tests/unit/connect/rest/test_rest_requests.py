@@ -4,8 +4,10 @@ import pytest
 
 from ottla.connect.rest.api import OPERATIONS, find
 from ottla.connect.rest.requests import path_parts, read_config, read_new_connector, read_offsets
+from ottla.connect.worker.decisions import OffsetChange
 from ottla.connect.worker.records import TargetState
 from ottla.connect.worker.refusals import Refused
+from ottla.connect.worker.sink_offsets import read_changes
 
 
 @pytest.mark.parametrize(
@@ -45,11 +47,35 @@ def test_null_members_of_a_config_are_kept_for_patches() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"{}", b'{"offsets": []}', b'{"offsets": 1}', b'{"offsets": [1]}', b'{"offsets": [{"partition": 1}]}']
+    "body",
+    [
+        b"{}",
+        b'{"offsets": []}',
+        b'{"offsets": 1}',
+        b'{"offsets": [1]}',
+        b'{"offsets": [{"partition": 1}]}',
+        b'{"offsets": [{"partition": {"a": NaN}, "offset": {}}]}',
+        b'{"offsets": [{"partition": {}, "offset": {"a": -1e999}}]}',
+    ],
 )
 def test_bad_offsets_are_refused(body: bytes) -> None:
     with pytest.raises(Refused) as raised:
         read_offsets(body)
+    assert raised.value.status == 400
+
+
+@pytest.mark.parametrize("partition", [2**31, -(2**31) - 1, "9" * 5000, 1.5, True, "0x1"])
+def test_a_partition_of_a_sinks_offsets_is_a_number_of_kafkas(partition: object) -> None:
+    with pytest.raises(Refused) as raised:
+        read_changes([OffsetChange({"kafka_topic": "t", "kafka_partition": partition}, {"kafka_offset": 1})])
+    assert raised.value.status == 400
+    assert len(raised.value.message) < 300
+
+
+@pytest.mark.parametrize("offset", [2**63, "9" * 5000, 10**30, None])
+def test_an_offset_of_a_sink_is_a_number_of_kafkas(offset: object) -> None:
+    with pytest.raises(Refused) as raised:
+        read_changes([OffsetChange({"kafka_topic": "t", "kafka_partition": "0"}, {"kafka_offset": offset})])
     assert raised.value.status == 400
 
 

@@ -1,11 +1,17 @@
 """Values that stand elsewhere, and that they are not seen."""
 
+import json
+from urllib.parse import quote
+
 import pytest
 
 from ottla.config.setting import HIGH, Secret
 from ottla.connect.options import InvalidOption
 from ottla.connect.worker.config_providers import ConfigProviders
+from ottla.connect.worker.refusals import Refused
 from ottla.connect.worker.secrets import secrets_of
+from ottla.connect.worker.validation import find_plugin
+from tests.unit.connect.worker.worker_in_a_thread import TestPlugins
 
 PACKAGE = "org.apache.kafka.common.config.provider."
 
@@ -27,6 +33,7 @@ DISK = Disk(
     {
         "/secrets/db.properties": b"password=s3cret\nuser=shop\n",
         "/secrets/token": b"abc\n",
+        "/secrets/broken": b"password=\\uhunter2",
         "/etc/passwd": b"root",
     }
 )
@@ -98,3 +105,28 @@ def test_secrets_are_hidden_longest_first() -> None:
     secrets = secrets_of(config, resolved, [Secret("pin", HIGH, "")])
     assert secrets.hidden_in("login hunter2-and-more failed, 1 time") == "login [hidden] failed, 1 time"
     assert "hunter2" not in secrets.hidden_in("hunter2")
+
+
+def test_a_secret_is_hidden_where_it_stands_alone_or_quoted() -> None:
+    """In the configuration it is a part of a URL, or has the end of a line as files do."""
+    config = {"url": "postgresql://shop:${file:/secrets/db.properties:password}@db", "t": "${directory:/secrets:token}"}
+    values: dict[str, str] = {}
+    secrets = secrets_of(config, providers().resolved(config, values), (), values)
+    assert secrets.hidden_in("no login with s3cret") == "no login with ${file:/secrets/db.properties:password}"
+    assert secrets.hidden_in("token 'abc' is wrong") == "token '${directory:/secrets:token}' is wrong"
+    odd = "a\"'b\\c d"
+    secrets = secrets_of({"a": "${env:A}"}, {"a": odd}, (), {odd: "${env:A}"})
+    for quoted in (repr(odd)[1:-1], json.dumps(odd)[1:-1], quote(odd)):
+        assert secrets.hidden_in(f"at {quoted}.") == "at ${env:A}."
+
+
+def test_what_is_wrong_with_a_file_does_not_quote_it() -> None:
+    with pytest.raises(InvalidOption) as told:
+        providers().resolved({"a": "${file:/secrets/broken:password}"})
+    assert "hunt" not in str(told.value)
+
+
+def test_a_configuration_without_a_class_is_shown_without_its_passwords() -> None:
+    with pytest.raises(Refused) as told:
+        find_plugin(TestPlugins(), {"database.password": "hunter2", "file": "/in.txt"})
+    assert str(told.value) == "Connector config {database.password=[hidden], file=/in.txt} contains no connector type"

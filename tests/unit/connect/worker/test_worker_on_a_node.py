@@ -1,17 +1,27 @@
 """Whole workers on a node: what people do through REST, failures, a second worker, and a restart on the same topics."""
 
+import json
+import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
+from ottla.client.blocking.producer import Producer
+from ottla.client.errors import KafkaError
 from ottla.connect.engine_port import Progress
 from ottla.testing.node import RunningNode
 from tests.unit.connect.worker.worker_in_a_thread import (
     FILE_SINK,
     FILE_SOURCE,
     SECRET_SOURCE,
+    WAIT_S,
+    Reply,
     WorkerInAThread,
+    may_go_on,
+    validating,
     wait_for,
 )
 
@@ -71,6 +81,41 @@ def test_a_changed_configuration_stops_the_run_and_starts_another(worker: Worker
     }
 
 
+def test_a_patch_loses_no_change_that_comes_while_it_is_validated(worker: WorkerInAThread) -> None:
+    worker.ask("PUT", "/connectors/lines/config", SOURCE)
+    with patch_under_way(worker) as patched:
+        assert worker.ask("PATCH", "/connectors/lines/config", {"topic": "other"}).status == 200
+    assert patched.result().status == 200
+    assert worker.ask("GET", "/connectors/lines/config").body == {
+        **SOURCE,
+        "name": "lines",
+        "file": "/slow",
+        "topic": "other",
+    }
+
+
+def test_a_patch_does_not_make_a_connector_again_that_is_deleted_meanwhile(worker: WorkerInAThread) -> None:
+    worker.ask("PUT", "/connectors/lines/config", SOURCE)
+    with patch_under_way(worker) as patched:
+        assert worker.ask("DELETE", "/connectors/lines").status == 204
+    assert patched.result().status == 404
+    assert worker.ask("GET", "/connectors").body == []
+
+
+@contextmanager
+def patch_under_way(worker: WorkerInAThread) -> "Iterator[Future[Reply]]":
+    """A patch of `lines` with `file=/slow`, which is validated until the block ends."""
+    validating.clear()
+    may_go_on.clear()
+    with ThreadPoolExecutor(1) as threads:
+        patched = threads.submit(worker.ask, "PATCH", "/connectors/lines/config", {"file": "/slow"})
+        assert validating.wait(WAIT_S)
+        try:
+            yield patched
+        finally:
+            may_go_on.set()
+
+
 def test_pause_keeps_the_task_and_stop_takes_it_away(worker: WorkerInAThread) -> None:
     worker.ask("PUT", "/connectors/lines/config", SOURCE)
     wait_for(lambda: worker.state_of("lines") == RUNNING, "it runs")
@@ -113,6 +158,11 @@ def test_what_no_topic_takes_is_refused_or_shortened(worker: WorkerInAThread) ->
     assert trace.startswith("begin")
     assert trace.endswith("end")
     assert len(trace) < 40_000
+    worker.ask("POST", "/connectors/lines/tasks/0/restart")
+    wait_for(lambda: worker.state_of("lines") == RUNNING, "it runs again")
+    worker.engine.fail("lines", f"OSError: cannot open {os.fsdecode(bytes([255]))}")
+    wait_for(lambda: worker.state_of("lines") == ("RUNNING", ["FAILED"]), "its task failed")
+    assert worker.ask("GET", "/connectors/lines/tasks/0/status").body["trace"] == "OSError: cannot open \\udcff"
 
 
 def test_a_retriable_failure_is_shown_as_restarting_until_it_runs(worker: WorkerInAThread) -> None:
@@ -259,6 +309,45 @@ def test_offsets_of_a_source_are_changed_only_when_it_is_stopped(worker: WorkerI
     assert worker.ask("GET", "/connectors/lines/offsets").body == {"offsets": []}
 
 
+@pytest.mark.parametrize(("name", "config"), [("in", SOURCE), ("out", SINK)])
+def test_offsets_are_not_changed_while_what_is_to_stop_still_runs(
+    worker: WorkerInAThread, name: str, config: dict[str, str]
+) -> None:
+    """A task that starts is UNASSIGNED, and may move records by then."""
+    worker.engine.silent.add(name)
+    worker.ask("PUT", f"/connectors/{name}/config", config)
+    wait_for(lambda: name in worker.engine.running, "the engine has it")
+    assert worker.ask("PUT", f"/connectors/{name}/stop").status == 204
+    assert worker.ask("DELETE", f"/connectors/{name}/offsets").status == 400
+    offsets = {"offsets": [{"partition": {"filename": "/in.txt"}, "offset": {"position": 4}}]}
+    assert worker.ask("PATCH", f"/connectors/{name}/offsets", offsets).status == 400
+    worker.engine.silent.clear()
+    worker.engine.stop(name)
+    wait_for(lambda: worker.state_of(name) == ("STOPPED", []), "it is stopped")
+    assert worker.ask("DELETE", f"/connectors/{name}/offsets").status == 200
+
+
+def test_who_still_writes_for_a_stopped_source_is_fenced_before_its_offsets_are_changed(
+    node: RunningNode, worker: WorkerInAThread
+) -> None:
+    """As Kafka Connect does (KIP-875): a worker that was killed may have left a process behind."""
+    worker.ask("POST", "/connectors", {"name": "lines", "config": SOURCE, "initial_state": "stopped"})
+    wait_for(lambda: worker.state_of("lines") == ("STOPPED", []), "it is stopped")
+    group = worker.settings.values.text("group.id")
+    left_behind = {"bootstrap.servers": node.bootstrap, "transactional.id": f"{group}-lines-0"}
+    key, offsets = b'["lines",{"filename":"/in.txt"}]', f"{group}-offsets"
+    with Producer(left_behind) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(offsets, b'{"position":9}', key)
+        producer.flush()
+        altered = {"offsets": [{"partition": {"filename": "/in.txt"}, "offset": {"position": 4}}]}
+        assert worker.ask("PATCH", "/connectors/lines/offsets", altered).status == 200
+        with pytest.raises(KafkaError):
+            producer.commit_transaction()
+    assert worker.ask("GET", "/connectors/lines/offsets").body == altered
+
+
 def test_offsets_of_a_sink_are_those_of_its_group(worker: WorkerInAThread) -> None:
     from ottla import Admin, NewTopic
 
@@ -341,3 +430,38 @@ def test_a_level_with_the_scope_of_the_cluster_reaches_all_workers(worker: Worke
     assert worker.ask("PUT", f"/admin/loggers/{logger}", {"level": "info"}).body == [logger]
     assert worker.ask("PUT", f"/admin/loggers/{logger}?scope=cluster", {"level": "DEBUG"}).status == 204
     wait_for(lambda: worker.ask("GET", f"/admin/loggers/{logger}").body["level"] == "DEBUG", "it is set")
+
+
+def test_odd_records_in_the_topics_cost_nothing_but_themselves(node: RunningNode, worker: WorkerInAThread) -> None:
+    group = worker.settings.values.text("group.id")
+    odd = [
+        ("configs", b"logger-cluster-odd.logger", b'{"level":"LOUD"}'),
+        ("configs", b"commit-lines", b'{"tasks":1000000000000000}'),
+        ("configs", b"connector-half", b'{"properties":{"connector.class":"FileStreamSource","topic":"\\ud800"}}'),
+        ("status", b"status-connector-lines", b'{"state":"RUNNING","worker_id":"a:1","generation":1e999}'),
+        ("offsets", b'["lines",{}]', b'{"at":"\\ud800"}'),
+        ("configs", None, b"{}"),
+        ("configs", b"connector-half", b"\xff"),
+        ("configs", b"of-a-later-version", None),
+    ]
+    with Producer({"bootstrap.servers": node.bootstrap}) as producer:
+        for topic, key, value in odd:
+            producer.send(f"{group}-{topic}", value, key)
+        producer.flush()
+    assert worker.ask("PUT", "/connectors/lines/config", SOURCE).status == 201
+    wait_for(lambda: worker.state_of("lines") == RUNNING, "it runs")
+    assert worker.ask("GET", "/connectors?expand=info&expand=status").status == 200
+    assert worker.ask("GET", "/connectors/lines/offsets").body == {"offsets": []}
+
+
+def test_a_configuration_as_large_as_a_topic_takes_does_not_cost_the_lead(
+    node: RunningNode, worker: WorkerInAThread
+) -> None:
+    """Another worker may have written it; that it cannot be started must fit into a record too."""
+    value = json.dumps({"properties": {"file": "x" * 1_048_400}}).encode()
+    with Producer({"bootstrap.servers": node.bootstrap, "max.request.size": "2000000"}) as producer:
+        producer.send(f"{worker.settings.values.text('group.id')}-configs", value, b"connector-huge")
+        producer.flush()
+    wait_for(lambda: worker.state_of("huge") == ("FAILED", []), "it cannot be started")
+    assert worker.ask("PUT", "/connectors/lines/config", SOURCE).status == 201
+    wait_for(lambda: worker.state_of("lines") == RUNNING, "it runs")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla.connect.worker import records
+from ottla.connect.worker.decisions import OffsetChange, alter_source_offsets
 from ottla.connect.worker.records import (
     ConnectorConfig,
     ConnectorStatus,
@@ -118,6 +119,11 @@ def test_the_state_is_what_kafka_connect_had() -> None:
         (Topic.STATUS, b"status-topic-x", b"{}"),
         (Topic.STATUS, b"status-topic-x:connector-y", b'{"topic":7}'),
         (Topic.STATUS, b"status-connector-x", b"[" * 100_000),
+        (Topic.STATUS, b"status-connector-x", b'{"state":"RUNNING","generation":1e999}'),
+        (Topic.STATUS, b"status-connector-x", b'{"state":"FAILED","trace":"half a pair: \\ud800"}'),
+        (Topic.CONFIGS, b"connector-x", b'{"properties":{"file":"\\ud800"}}'),
+        (Topic.OFFSETS, b'["x",{"file":"\\udfff"}]', b"{}"),
+        (Topic.OFFSETS, b'["x",{}]', b'{"at":"\\udfff"}'),
         (Topic.OFFSETS, b"no json", b"{}"),
         (Topic.OFFSETS, b'["x"]', b"{}"),
         (Topic.OFFSETS, b'{"a":1}', b"{}"),
@@ -130,6 +136,15 @@ def test_what_is_no_record_of_connects_is_left_alone(topic: Topic, key: bytes, v
 def test_a_target_state_of_an_older_worker_counts() -> None:
     older = LogRecord(Topic.CONFIGS, b"target-state-x", b'{"state":"PAUSED"}')
     assert parse(older) == Target("x", TargetState.PAUSED)
+
+
+def test_a_target_state_that_is_gone_is_the_same_now_and_after_a_restart() -> None:
+    paused, gone = records.target_record("x", TargetState.PAUSED), records.target_record("x", None)
+    now, later = State(), State()
+    for record in (records.connector_record("x", {}), paused, gone):
+        now.replay(record)
+    later.replay(records.connector_record("x", {}))  # Compaction has taken the others.
+    assert now.connectors["x"].target is later.connectors["x"].target is TargetState.STARTED
 
 
 def test_tasks_count_when_all_of_them_are_committed() -> None:
@@ -156,3 +171,30 @@ def test_a_connector_that_is_deleted_and_made_again_has_no_tasks() -> None:
     state.replay(records.connector_record("x", None))
     state.replay(records.connector_record("x", {"a": "2"}))
     assert state.connectors["x"].tasks == ()
+
+
+def test_a_commit_of_more_tasks_than_there_can_be_is_not_usable() -> None:
+    state = State()
+    state.replay(records.connector_record("x", {"a": "1"}))
+    for record in records.tasks_records("x", [{"n": "0"}], is_source=True):
+        state.replay(record)
+    state.replay(records.commit_record("x", 10**15))
+    assert state.connectors["x"].tasks == ({"n": "0"},)
+    state.replay(records.commit_record("x", -1))
+    assert state.connectors["x"].tasks == ()
+
+
+def test_a_partition_is_changed_under_the_text_that_it_is_known_by() -> None:
+    """Kafka Connect's order of members is Java's, and people's another: a tombstone of other bytes would go, and the
+    offset be there again."""
+    state = State()
+    state.replay(records.connector_record("x", {}))
+    state.replay(records.target_record("x", TargetState.STOPPED))
+    state.replay(records.offset_record("x", '{"db":"shop","server":"s"}', {"pos": 7}))
+    changes = [
+        OffsetChange({"server": "s", "db": "shop"}, None),
+        OffsetChange({"server": "t", "db": "shop"}, {"pos": 1}),
+    ]
+    for record in alter_source_offsets(state, "x", changes).records:
+        state.replay(record)
+    assert state.offsets["x"] == {'{"server":"t","db":"shop"}': {"pos": 1}}

@@ -32,7 +32,15 @@ SECRET_SOURCE = "com.example.SecretSourceConnector"
 _FILE = Text("file", None, ANY, HIGH, "The file.")
 
 
+validating = threading.Event()
+"""Set when the source's settings are looked at with `file=/slow`, which lasts until `may_go_on` is set."""
+may_go_on = threading.Event()
+
+
 def check_source(config: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+    if config.get("file") == "/slow" and not validating.is_set():
+        validating.set()
+        assert may_go_on.wait(WAIT_S)
     return [("file", f"cannot open {config['file']}")] if config.get("file") == "/missing" else []
 
 
@@ -78,6 +86,8 @@ class ScriptedEngine:
         self.failing: dict[str, tuple[str, float | None]] = {}
         self.is_closed = False
         self.progresses: dict[str, Progress] = {}
+        self.silent: set[str] = set()
+        """Connectors of which nothing is said: neither that they run, nor that they have stopped."""
         self._lock = threading.Lock()
 
     def _aside(self, call: Callable[[], None]) -> None:
@@ -89,12 +99,16 @@ class ScriptedEngine:
             self.running[spec.name] = Started(spec, listener)
             self.starts.append(spec)
             problem = self.failing.get(spec.name)
+        if spec.name in self.silent:
+            return
         if problem is None:
             self._aside(lambda: listener.on_running(spec.name))
         else:
             self._aside(lambda: listener.on_failed(spec.name, problem[0], retry_in_s=problem[1]))
 
     def stop(self, name: str) -> None:
+        if name in self.silent:
+            return
         with self._lock:
             started = self.running.pop(name, None)
         if started is not None:

@@ -123,6 +123,7 @@ class MySqlSource(Source):
             if known.position.snapshot is None and not known.snapshot_is_due:
                 self._is_over = True
                 return
+        self._goal = server.status().place
         self._begin(self._begins(stored))
 
     def _begin(self, position: Position) -> None:
@@ -248,6 +249,18 @@ class MySqlSource(Source):
                 found = self._take_chunk()
         found += self._heartbeat()
         return self._batches(found)
+
+    def is_at_end(self) -> bool | None:
+        """The snapshot is complete, and the stream has reached the end that the binary log had at the start. Whether it
+        comes to exactly there, it cannot say: behind the last transaction the log may have events that are not sent."""
+        if self._is_over:
+            return True
+        changes = self._changes
+        if self._keyless is not None or changes.position.snapshot is not None or changes.has_changes:
+            return False
+        if not changes.is_between_transactions:
+            return False
+        return True if changes.position.place >= self._goal else None
 
     def _start_anew(self) -> list[SourceRecords]:
         """Reads all tables again, from here on. What was added and not taken is in them."""
