@@ -122,7 +122,7 @@ class _FileAccess:
 
     def _has(self, right: Right, resource: str) -> bool:
         return any(
-            (right is Right.READ or one.right is Right.WRITE) and one.resource.match(resource) is not None
+            (right is Right.READ or one.right is Right.WRITE) and one.resource.fullmatch(resource) is not None
             for one in self._permissions
         )
 
