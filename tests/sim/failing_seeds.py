@@ -140,4 +140,12 @@ FAILED_ONCE = [
         "errors",
         None,
     ),
+    FailedOnce(
+        52011,
+        6,
+        1,
+        "a bit was turned in a batch's epoch, which no checksum covers, and a controller was elected by that epoch",
+        "files",
+        None,
+    ),
 ]

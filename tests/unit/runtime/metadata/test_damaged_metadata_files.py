@@ -12,6 +12,7 @@ import pytest
 from ottla.log.errors import CorruptFile
 from ottla.log.files import read_file, replace_file
 from ottla.log.leader_epochs import LeaderEpochs
+from ottla.records.batch import complete_batches
 from ottla.runtime.metadata.snapshotter import SnapshotConfig
 from ottla.runtime.metadata.storage.snapshots import SnapshotId
 from ottla.runtime.metadata.storage.store import StoreConfig
@@ -169,6 +170,28 @@ def test_a_damaged_log_is_named_and_ends_there_or_at_the_snapshot_after_it() -> 
     node = Node(disk, started=False)
     assert node.store.log_end == (known.epoch, known.end_offset)
     assert path in node.store.warnings[0]
+
+
+def with_epoch(content: bytes, place: int, epoch: int) -> bytes:
+    """Of a batch, by its number: no checksum says that it is another one."""
+    position, _ = list(complete_batches(content))[place]
+    return content[: position + 12] + epoch.to_bytes(4, "big") + content[position + 16 :]
+
+
+@pytest.mark.parametrize("place", [-1, -2, -5])
+def test_a_batch_of_an_epoch_that_never_was_ends_the_log(place: int) -> None:
+    """Else the replica would be elected, with what it has: a metadata log of a later epoch counts for more."""
+    disk = disk_of_a_node()
+    path = f"{DIRECTORY}/{0:020}.log"
+    content = read_file(disk, path)
+    _, header = list(complete_batches(content))[place]
+    for number in range(place, 0):
+        content = with_epoch(content, number, 131077)
+    replace_file(disk, path, content)
+    node = Node(disk, started=False)
+    assert node.store.log_end.epoch == node.log.raft.epoch == 3
+    assert header.base_offset <= node.store.log_end.offset <= LAST
+    assert any("its epoch 131077 is later than 3" in warning for warning in node.store.warnings)
 
 
 def test_a_log_that_is_empty_after_its_snapshot_has_the_epoch_of_that() -> None:

@@ -103,6 +103,7 @@ class MetadataStore:
         self.log = PartitionLog.open(disk, self.directory, PARTITION, kept, clock)
         self.warnings = list(self.log.warnings)
         """What a person should know of how the directory was found."""
+        self._cut_impossible_epochs()
         if self.log.log_start_offset == self.log.log_end_offset:
             self.log.epochs.clear()  # Nothing in the log says that its file is right; the snapshot has an epoch.
         self.snapshots = self._find_snapshots()
@@ -118,6 +119,22 @@ class MetadataStore:
         self._find_voters()
 
     # Opening
+
+    def _cut_impossible_epochs(self) -> None:
+        """A batch's checksum does not cover its epoch, and with a larger one than others have this replica would be
+        elected with whatever it has. But an epoch is in the quorum state, on the disk, before any batch of it is here:
+        a batch of a later one is damage."""
+        newest = self.read_quorum_state().epoch
+        if newest <= 0:
+            return  # It is lost: nothing is known.
+        later = [(epoch, start) for epoch, start in self.log.epochs.entries if epoch > newest]
+        if later:
+            epoch, start = later[0]
+            self.log.truncate_to(start)
+            self.warnings.append(
+                f"{self.directory}: the batch at offset {start} is damaged: its epoch {epoch} is later than {newest}, "
+                f"that of {QUORUM_STATE}; the log is cut there"
+            )
 
     def _find_snapshots(self) -> list[SnapshotId]:
         """Those that are whole, oldest first. Unfinished ones, and ones that the log begins after, are removed."""
