@@ -58,7 +58,9 @@ def check(profile: str, nodes: int, seed: int, duration_ms: int, actors: tuple[s
 @pytest.mark.parametrize(
     "failed",
     [
-        pytest.param(one, id=f"{one.profile} {one.seed}", marks=[pytest.mark.long] if one.minutes > LONGEST_MINUTES else [])
+        pytest.param(
+            one, id=f"{one.profile} {one.seed}", marks=[pytest.mark.long] if one.minutes > LONGEST_MINUTES else []
+        )
         for one in FAILED_ONCE
     ],
 )
