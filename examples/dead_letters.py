@@ -41,7 +41,7 @@ def work(bootstrap: str, shop: Shop) -> None:
     with consumer, Producer(bootstrap_servers=bootstrap) as producer:
         letters = DeadLetters(producer, next_topic, group_id="shop")
         consumer.subscribe(["orders", "orders-retry"])
-        while records := consumer.poll(timeout=3.0):
+        while records := consumer.poll(timeout=5.0):
             for record in records:
                 try:
                     shop.handle(record.value)

@@ -32,7 +32,7 @@ class Luck:
 
 def at_most_once(consumer: Consumer, producer: Producer, luck: Luck) -> None:
     """Commits, then works: what is in hand at a crash is lost."""
-    while records := consumer.poll(timeout=2.0, max_records=50):
+    while records := consumer.poll(timeout=5.0, max_records=50):
         consumer.commit()
         for record in records:
             luck.try_it(int(record.value))
@@ -42,7 +42,7 @@ def at_most_once(consumer: Consumer, producer: Producer, luck: Luck) -> None:
 
 def at_least_once(consumer: Consumer, producer: Producer, luck: Luck) -> None:
     """Works, then commits: what is in hand at a crash is done again."""
-    while records := consumer.poll(timeout=2.0, max_records=50):
+    while records := consumer.poll(timeout=5.0, max_records=50):
         for record in records:
             producer.send("at-least-once", record.value)
             luck.try_it(int(record.value))
@@ -52,7 +52,7 @@ def at_least_once(consumer: Consumer, producer: Producer, luck: Luck) -> None:
 
 def exactly_once(consumer: Consumer, producer: Producer, luck: Luck) -> None:
     """Works and commits in one transaction: a crash undoes both."""
-    while records := consumer.poll(timeout=2.0, max_records=50):
+    while records := consumer.poll(timeout=5.0, max_records=50):
         with producer.transaction():
             for record in records:
                 producer.send("exactly-once", record.value)
@@ -86,7 +86,7 @@ def count(bootstrap: str, topic: str) -> Counter[int]:
     ) as consumer:
         consumer.assign([(topic, 0)])
         seen: Counter[int] = Counter()
-        while records := consumer.poll(timeout=1.0):
+        while records := consumer.poll(timeout=5.0):
             seen.update(int(record.value) for record in records)
         return seen
 

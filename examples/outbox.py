@@ -52,7 +52,7 @@ def balances(bootstrap: str) -> tuple[dict[str, int], int]:
     found: dict[str, int] = {}
     with Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
         consumer.assign([("accounts", 0)])
-        while records := consumer.poll(timeout=1.0):
+        while records := consumer.poll(timeout=5.0):
             for record in records:
                 event_id = dict(record.headers)["id"]
                 if event_id in seen:

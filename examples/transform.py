@@ -33,7 +33,12 @@ def transform(bootstrap: str) -> None:
     producer = Producer(bootstrap_servers=bootstrap, transactional_id="totals", value_serializer="json")
     with consumer, producer:
         consumer.subscribe(["orders"])
-        while records := consumer.poll(timeout=2.0):
+        left = len(ORDERS)
+        while left > 0:
+            records = consumer.poll(timeout=1.0)
+            if not records:
+                continue
+            left -= len(records)
             with producer.transaction():
                 for record in records:
                     producer.send("totals", total(record.value), key=record.key)
@@ -52,8 +57,8 @@ def main() -> None:
         ) as reader:
             reader.assign([("totals", partition) for partition in range(3)])
             totals = []
-            while records := reader.poll(timeout=1.0):
-                totals += [record.value.decode() for record in records]
+            while len(totals) < len(ORDERS):
+                totals += [record.value.decode() for record in reader.poll(timeout=1.0)]
         print("\n".join(sorted(totals)))
 
 
