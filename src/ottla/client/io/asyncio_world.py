@@ -41,9 +41,8 @@ _LAST_WORK_S: Final = 10.0
 
 _unfinished: "dict[AsyncioWorld, Callable[[], None]]" = {}
 """Of clients that were dropped and have work left: what ends them."""
-
-
-_worlds: "WeakSet[AsyncioWorld]" = WeakSet()
+_guarding: "WeakSet[AsyncioWorld]" = WeakSet()
+"""Those whose clients append without `check`."""
 
 
 class AsyncioTimer:
@@ -154,7 +153,6 @@ class AsyncioWorld:
         loop = asyncio.get_running_loop()
         self.loop = loop
         self._guarded: Appender | None = None
-        _worlds.add(self)
         self._awaited: set[asyncio.Future[Any]] = set()
         self._waiting: dict[_WaitingTask, None] = {}
         self._is_closed = False
@@ -196,6 +194,7 @@ class AsyncioWorld:
         """
         appender.runs_in = vars(self.loop) if isinstance(self.loop, asyncio.BaseEventLoop) else {}
         self._guarded = appender
+        _guarding.add(self)
 
     def may_finish(self) -> bool:
         """Whether a client that is being closed may still do something: not when its loop is closed.
@@ -351,7 +350,7 @@ def _stop_all() -> None:
 def _forget_all() -> None:
     """In a fork, where the loops of the clients do not run."""
     _unfinished.clear()
-    for world in _worlds:
+    for world in _guarding:
         if world._guarded is not None:
             world._guarded.runs_in = {}
 

@@ -41,7 +41,7 @@ from ottla.machines.raft.machine import Timeouts
 from ottla.machines.raft.voters import DYNAMIC_VOTERS, Voter, VoterSet
 from ottla.records.batch import peek_header
 from ottla.records.control import KraftMessage
-from ottla.runtime.apart import apart, later
+from ottla.runtime.apart import apart
 from ottla.runtime.attribution import WORK
 from ottla.runtime.metadata.metadata_decisions import ControllerT, Gathering, MetadataDecisions, ReplyT
 from ottla.runtime.metadata.quorum.quorum_answers import QuorumAnswers
@@ -108,7 +108,7 @@ class MetadataLog(Generic[ControllerT]):
         self.image = MetadataImage()
         self._store = store
         self._decisions: MetadataDecisions[ControllerT] = MetadataDecisions(self, clock, make_controller, bootstrap)
-        self._flushes = MetadataFlushes(self, store, workers)
+        self._flushes = MetadataFlushes(self, store, workers, timers)
         self._gathering = Gathering(linger_ms, timers, self._on_gathered)
         self._receiver = SnapshotReceiver(self, store, workers)
         self._workers = workers
@@ -443,12 +443,6 @@ class MetadataLog(Generic[ControllerT]):
 
     def apart(self, callback: Callable[..., object], *arguments: Any) -> bool:
         return apart(self._timers, callback, *arguments)
-
-    def later(self, delay_s: float, callback: Callable[[], None]) -> bool:
-        if self._timers is None:
-            return False
-        later(self._timers, delay_s, callback)
-        return True
 
     def guarded(self, work: Callable[[], Any]) -> bool:
         """Does something that the node cannot continue without; False, and the end of this log, if that fails."""

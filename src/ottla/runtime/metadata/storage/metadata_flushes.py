@@ -10,10 +10,12 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from ottla.base.ports import Workers
+from ottla.base.ports import Timers, Workers
 from ottla.log.errors import PASSING
 from ottla.log.flush import Flush
+from ottla.runtime.apart import later
 from ottla.runtime.metadata.storage.store import MetadataStore
+from ottla.runtime.rate_limited_log import TroubleLog
 
 _log = logging.getLogger(__name__)
 
@@ -31,9 +33,6 @@ class FlushedLog(Protocol):
     def apart(self, callback: Callable[..., object]) -> bool:
         """Calls back; what that raises is no reason to do nothing more here."""
 
-    def later(self, delay_s: float, callback: Callable[[], None]) -> bool:
-        """Calls back after a while; False if there is no clock to wait by."""
-
     def on_idle(self) -> None:
         """A worker has come back."""
 
@@ -43,12 +42,15 @@ class FlushedLog(Protocol):
 class MetadataFlushes:
     """`durable_offset` is that before which all is on the disk; -1 while nothing is known of it."""
 
-    def __init__(self, owner: FlushedLog, store: MetadataStore, workers: Workers) -> None:
+    def __init__(self, owner: FlushedLog, store: MetadataStore, workers: Workers, timers: Timers | None = None) -> None:
+        """Without timers there is nothing to wait by, and a flush that cannot be begun is a failure."""
         self.durable_offset = -1
         self.is_under_way = False
         self._owner = owner
         self._store = store
         self._workers = workers
+        self._timers = timers
+        self._troubles = None if timers is None else TroubleLog(_log, timers.now_s)
         self._is_stopped = False
         self._is_put_off = False
         self._waiting: list[tuple[int, Callable[[], None]]] = []
@@ -73,11 +75,13 @@ class MetadataFlushes:
 
     def _on_not_begun(self, problem: Exception) -> None:
         is_passing = isinstance(problem, OSError) and problem.errno in PASSING
-        if not is_passing or not self._owner.later(_TRY_AGAIN_S, self._start_again):
+        if not is_passing or self._timers is None or self._troubles is None:
             self._owner.fail(problem)
             return
         self._is_put_off = True
-        _log.warning("the metadata log cannot be flushed, trying again in %g s: %s", _TRY_AGAIN_S, problem)
+        text = "the metadata log cannot be flushed, trying again in %g s: %s"
+        self._troubles.warning("flush", text, _TRY_AGAIN_S, problem)
+        later(self._timers, _TRY_AGAIN_S, self._start_again)
 
     def _start_again(self) -> None:
         self._is_put_off = False

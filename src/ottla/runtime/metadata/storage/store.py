@@ -103,7 +103,8 @@ class MetadataStore:
         self.log = PartitionLog.open(disk, self.directory, PARTITION, kept, clock)
         self.warnings = list(self.log.warnings)
         """What a person should know of how the directory was found."""
-        self._cut_impossible_epochs()
+        newest_epoch = self.read_quorum_state().epoch
+        self._cut_later_epochs(newest_epoch)
         if self.log.log_start_offset == self.log.log_end_offset:
             self.log.epochs.clear()  # Nothing in the log says that its file is right; the snapshot has an epoch.
         self.snapshots = self._find_snapshots()
@@ -111,7 +112,7 @@ class MetadataStore:
         self.voters: VoterSet | None = None
         self.newest_snapshot = self._read_newest_snapshot()
         self._catch_up_with_snapshot()
-        self._look_at_quorum_state()
+        self._look_at_quorum_state(newest_epoch)
         self.snapshot_voters = self.kraft_version, self.voters
         """kraft.version and the voters as the newest snapshot has them."""
         self.voter_changes: list[VoterChange] = []
@@ -120,11 +121,10 @@ class MetadataStore:
 
     # Opening
 
-    def _cut_impossible_epochs(self) -> None:
+    def _cut_later_epochs(self, newest: int) -> None:
         """A batch's checksum does not cover its epoch, and with a larger one than others have this replica would be
         elected with whatever it has. But an epoch is in the quorum state, on the disk, before any batch of it is here:
         a batch of a later one is damage."""
-        newest = self.read_quorum_state().epoch
         if newest <= 0:
             return  # It is lost: nothing is known.
         later = [(epoch, start) for epoch, start in self.log.epochs.entries if epoch > newest]
@@ -193,10 +193,10 @@ class MetadataStore:
             self.warnings.append(f"{problem}. It is kept as {snapshot.name}{DAMAGED}; instead {instead} are read")
         self._disk.sync_dir(self.directory)
 
-    def _look_at_quorum_state(self) -> None:
-        """Raises `CorruptFile` if it cannot be read. One that is lost, Apache Kafka continues without, too."""
+    def _look_at_quorum_state(self, newest: int) -> None:
+        """One that is lost, Apache Kafka continues without, too."""
         epoch = self.log_end.epoch
-        if self.read_quorum_state().epoch < epoch:
+        if newest < epoch:
             self.warnings.append(
                 f"{self.directory}/{QUORUM_STATE}: missing, or older than epoch {epoch} of the log; this replica goes "
                 "on in that epoch, and does not know for whom it has voted"
